@@ -1,0 +1,523 @@
+//! Metadata of records (F9): which session, which seq, which kind. Always: one spelling a value, which decoding proves by
+//! encoding again; at most 255 bytes. Never: decoded before the record's CRC has passed.
+
+use super::constants::{MAX_META_LEN, MAY_SKIP, coding, record_flag, record_kind};
+use bincode::config::{self, Config};
+use bincode::{Decode, Encode};
+use std::fmt;
+
+/// Times above this many milliseconds are kept as text.
+pub(crate) const TIME_LIMIT: u64 = 1 << 48;
+
+/// What a record is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Meta {
+    Event(EventMeta),
+    Create(CreateMeta),
+    Fork(ForkMeta),
+    Delete(SessionMeta),
+    Publish(SessionMeta),
+    Damage(DamageMeta),
+    AcceptLoss(AcceptLossMeta),
+    IndexPart(IndexPartMeta),
+    /// A later kind that says it may be passed over.
+    Skipped {
+        kind: u8,
+        flags: u8,
+    },
+}
+
+/// An event of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EventMeta {
+    /// The next record of the frame belongs to the same batch.
+    pub(crate) more: bool,
+    /// One of [`coding`], below 16.
+    pub(crate) coding: u8,
+    /// The event's class, below 16.
+    pub(crate) class: u8,
+    pub(crate) dense: u64,
+    pub(crate) seq: u64,
+    /// Milliseconds below 2^48; `None` = the payload spells the time.
+    pub(crate) time_ms: Option<u64>,
+    /// First and last seq that the event replaces.
+    pub(crate) replace: Option<(u64, u64)>,
+}
+
+/// A new session; its payload holds id and header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CreateMeta {
+    pub(crate) more: bool,
+    /// Invisible until published.
+    pub(crate) staged: bool,
+    pub(crate) dense: u64,
+}
+
+/// A new session that begins with another one's events; its payload holds id and header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ForkMeta {
+    pub(crate) more: bool,
+    pub(crate) staged: bool,
+    pub(crate) dense: u64,
+    /// The session that the caller named.
+    pub(crate) parent: u64,
+    /// The session that physically holds the event before the cut (D6).
+    pub(crate) ancestor: u64,
+    /// Number of inherited events.
+    pub(crate) cut: u64,
+}
+
+/// Delete and Publish: nothing but the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SessionMeta {
+    pub(crate) more: bool,
+    pub(crate) dense: u64,
+}
+
+/// A range of a segment that is damaged, and what it took as far as that is proven (P2); its payload is the reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DamageMeta {
+    pub(crate) more: bool,
+    pub(crate) segment: u32,
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    /// 0 = unknown sessions.
+    pub(crate) dense: u64,
+    pub(crate) from_seq: u64,
+    /// Behind the last seq.
+    pub(crate) to_seq: u64,
+}
+
+/// The user takes a session as it is; it goes on at `next_seq`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AcceptLossMeta {
+    pub(crate) more: bool,
+    pub(crate) dense: u64,
+    pub(crate) next_seq: u64,
+}
+
+/// An index frame's record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct IndexPartMeta {
+    /// Offset of the segment's previous index frame, 0 = none.
+    pub(crate) previous: u32,
+}
+
+/// Why metadata is not of version 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MetaFault {
+    /// Written by a later version: refuse by name.
+    UnknownKind(u8),
+    /// Written by a later version: refuse by name.
+    UnknownFlags(u8),
+    /// Written by a later version: refuse by name.
+    UnknownCoding(u8),
+    /// Not what an encoder gives.
+    Malformed,
+}
+
+impl fmt::Display for MetaFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownKind(kind) => write!(f, "record kind {kind} is not known to this build"),
+            Self::UnknownFlags(bits) => write!(f, "record flag bits {bits:#04x} are not known to this build"),
+            Self::UnknownCoding(coding) => write!(f, "payload coding {coding} is not known to this build"),
+            Self::Malformed => write!(f, "record metadata is not what an encoder gives"),
+        }
+    }
+}
+
+/// Encoded metadata, kept without a heap allocation because it is made under a session's lock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MetaBytes {
+    buf: [u8; MAX_META_LEN],
+    len: u8,
+}
+
+impl MetaBytes {
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        self.buf.get(..usize::from(self.len)).unwrap_or_default()
+    }
+
+    pub(crate) fn len(&self) -> u8 {
+        self.len
+    }
+}
+
+/// Small numbers take one byte; nothing longer than the limit is read or written.
+fn configuration() -> impl Config {
+    config::standard().with_little_endian().with_variable_int_encoding().with_limit::<4096>()
+}
+
+/// What stands behind the flags, per kind. `Encode` and `Decode` take the fields in this order.
+mod wire {
+    use bincode::{Decode, Encode};
+
+    #[derive(Encode, Decode)]
+    pub(super) struct Head {
+        pub(super) kind: u8,
+        pub(super) flags: u8,
+    }
+    #[derive(Encode, Decode)]
+    pub(super) struct Event {
+        pub(super) shape: u8,
+        pub(super) dense: u64,
+        pub(super) seq: u64,
+        pub(super) time: [u8; 6],
+    }
+    #[derive(Encode, Decode)]
+    pub(super) struct Replace {
+        pub(super) start: u64,
+        pub(super) end: u64,
+    }
+    #[derive(Encode, Decode)]
+    pub(super) struct Session {
+        pub(super) dense: u64,
+    }
+    #[derive(Encode, Decode)]
+    pub(super) struct Fork {
+        pub(super) dense: u64,
+        pub(super) parent: u64,
+        pub(super) ancestor: u64,
+        pub(super) cut: u64,
+    }
+    #[derive(Encode, Decode)]
+    pub(super) struct Damage {
+        pub(super) segment: u32,
+        pub(super) from: u32,
+        pub(super) to: u32,
+        pub(super) dense: u64,
+        pub(super) from_seq: u64,
+        pub(super) to_seq: u64,
+    }
+    #[derive(Encode, Decode)]
+    pub(super) struct AcceptLoss {
+        pub(super) dense: u64,
+        pub(super) next_seq: u64,
+    }
+    #[derive(Encode, Decode)]
+    pub(super) struct IndexPart {
+        pub(super) previous: u32,
+    }
+}
+
+impl Meta {
+    /// The bytes that stand in the record. A time of [`TIME_LIMIT`] or more, a coding or class above 15 is our mistake.
+    pub(crate) fn encode(&self) -> MetaBytes {
+        let mut out = MetaBytes { buf: [0; MAX_META_LEN], len: 0 };
+        out.add(&wire::Head { kind: self.kind(), flags: self.flags() });
+        match *self {
+            Self::Event(m) => {
+                assert!(m.coding < 16 && m.class < 16 && m.time_ms.unwrap_or(0) < TIME_LIMIT);
+                let [a, b, c, d, e, f, ..] = m.time_ms.unwrap_or(0).to_le_bytes();
+                let (shape, time) = (m.coding | m.class << 4, [a, b, c, d, e, f]);
+                out.add(&wire::Event { shape, dense: m.dense, seq: m.seq, time });
+                if let Some((start, end)) = m.replace {
+                    out.add(&wire::Replace { start, end });
+                }
+            }
+            Self::Create(m) => out.add(&wire::Session { dense: m.dense }),
+            Self::Fork(m) => {
+                out.add(&wire::Fork { dense: m.dense, parent: m.parent, ancestor: m.ancestor, cut: m.cut });
+            }
+            Self::Delete(m) | Self::Publish(m) => out.add(&wire::Session { dense: m.dense }),
+            Self::Damage(DamageMeta { segment, from, to, dense, from_seq, to_seq, .. }) => {
+                out.add(&wire::Damage { segment, from, to, dense, from_seq, to_seq });
+            }
+            Self::AcceptLoss(m) => out.add(&wire::AcceptLoss { dense: m.dense, next_seq: m.next_seq }),
+            Self::IndexPart(m) => out.add(&wire::IndexPart { previous: m.previous }),
+            Self::Skipped { .. } => {}
+        }
+        out
+    }
+
+    /// The metadata that is exactly `bytes`.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, MetaFault> {
+        let mut rest = bytes;
+        let head: wire::Head = take(&mut rest)?;
+        let known_flags = head.flags & !record_flag::KNOWN == 0;
+        if head.kind & MAY_SKIP != 0 && (head.kind != record_kind::INDEX_PART || !known_flags) {
+            return Ok(Self::Skipped { kind: head.kind, flags: head.flags });
+        }
+        if !(record_kind::EVENT..=record_kind::ACCEPT_LOSS).contains(&head.kind)
+            && head.kind != record_kind::INDEX_PART
+        {
+            return Err(MetaFault::UnknownKind(head.kind));
+        }
+        if !known_flags {
+            return Err(MetaFault::UnknownFlags(head.flags & !record_flag::KNOWN));
+        }
+        let meta = Self::decode_rest(&head, &mut rest)?;
+        // One spelling a value: whatever an encoder would not give is refused.
+        if meta.encode().as_slice() == bytes { Ok(meta) } else { Err(MetaFault::Malformed) }
+    }
+
+    fn decode_rest(head: &wire::Head, rest: &mut &[u8]) -> Result<Self, MetaFault> {
+        let more = head.flags & record_flag::MORE != 0;
+        let staged = head.flags & record_flag::STAGED != 0;
+        Ok(match head.kind {
+            record_kind::EVENT => Self::Event(decode_event(head.flags, rest)?),
+            record_kind::CREATE => {
+                let wire::Session { dense } = take(rest)?;
+                Self::Create(CreateMeta { more, staged, dense })
+            }
+            record_kind::FORK => {
+                let wire::Fork { dense, parent, ancestor, cut } = take(rest)?;
+                Self::Fork(ForkMeta { more, staged, dense, parent, ancestor, cut })
+            }
+            record_kind::DELETE => {
+                let wire::Session { dense } = take(rest)?;
+                Self::Delete(SessionMeta { more, dense })
+            }
+            record_kind::PUBLISH => {
+                let wire::Session { dense } = take(rest)?;
+                Self::Publish(SessionMeta { more, dense })
+            }
+            record_kind::DAMAGE => {
+                let wire::Damage { segment, from, to, dense, from_seq, to_seq } = take(rest)?;
+                Self::Damage(DamageMeta { more, segment, from, to, dense, from_seq, to_seq })
+            }
+            record_kind::ACCEPT_LOSS => {
+                let wire::AcceptLoss { dense, next_seq } = take(rest)?;
+                Self::AcceptLoss(AcceptLossMeta { more, dense, next_seq })
+            }
+            record_kind::INDEX_PART => {
+                let wire::IndexPart { previous } = take(rest)?;
+                Self::IndexPart(IndexPartMeta { previous })
+            }
+            other => return Err(MetaFault::UnknownKind(other)),
+        })
+    }
+
+    /// First byte of the encoding.
+    pub(crate) fn kind(&self) -> u8 {
+        match self {
+            Self::Event(_) => record_kind::EVENT,
+            Self::Create(_) => record_kind::CREATE,
+            Self::Fork(_) => record_kind::FORK,
+            Self::Delete(_) => record_kind::DELETE,
+            Self::Publish(_) => record_kind::PUBLISH,
+            Self::Damage(_) => record_kind::DAMAGE,
+            Self::AcceptLoss(_) => record_kind::ACCEPT_LOSS,
+            Self::IndexPart(_) => record_kind::INDEX_PART,
+            Self::Skipped { kind, .. } => *kind,
+        }
+    }
+
+    /// The next record of the frame belongs to the same batch.
+    pub(crate) fn more(&self) -> bool {
+        self.flags() & record_flag::MORE != 0
+    }
+
+    /// Sets whether the next record of the frame belongs to the same batch; an index part is always alone.
+    #[must_use]
+    pub(crate) fn with_more(mut self, value: bool) -> Self {
+        match &mut self {
+            Self::Event(m) => m.more = value,
+            Self::Create(m) => m.more = value,
+            Self::Fork(m) => m.more = value,
+            Self::Delete(m) | Self::Publish(m) => m.more = value,
+            Self::Damage(m) => m.more = value,
+            Self::AcceptLoss(m) => m.more = value,
+            Self::IndexPart(_) | Self::Skipped { .. } => {}
+        }
+        self
+    }
+
+    /// The session that the record belongs to, where it belongs to one that is known.
+    pub(crate) fn dense(&self) -> Option<u64> {
+        match self {
+            Self::Event(m) => Some(m.dense),
+            Self::Create(m) => Some(m.dense),
+            Self::Fork(m) => Some(m.dense),
+            Self::Delete(m) | Self::Publish(m) => Some(m.dense),
+            Self::Damage(m) => (m.dense != 0).then_some(m.dense),
+            Self::AcceptLoss(m) => Some(m.dense),
+            Self::IndexPart(_) | Self::Skipped { .. } => None,
+        }
+    }
+
+    fn flags(&self) -> u8 {
+        let flag = |set: bool, bit: u8| if set { bit } else { 0 };
+        match self {
+            Self::Event(m) => {
+                flag(m.more, record_flag::MORE)
+                    | flag(m.replace.is_some(), record_flag::REPLACE)
+                    | flag(m.time_ms.is_none(), record_flag::TIME_TEXT)
+            }
+            Self::Create(CreateMeta { more, staged, .. }) | Self::Fork(ForkMeta { more, staged, .. }) => {
+                flag(*more, record_flag::MORE) | flag(*staged, record_flag::STAGED)
+            }
+            Self::Delete(m) | Self::Publish(m) => flag(m.more, record_flag::MORE),
+            Self::Damage(m) => flag(m.more, record_flag::MORE),
+            Self::AcceptLoss(m) => flag(m.more, record_flag::MORE),
+            Self::IndexPart(_) => 0,
+            Self::Skipped { flags, .. } => *flags,
+        }
+    }
+}
+
+fn decode_event(flags: u8, rest: &mut &[u8]) -> Result<EventMeta, MetaFault> {
+    let wire::Event { shape, dense, seq, time: [a, b, c, d, e, f] } = take(rest)?;
+    let (coding, class) = (shape & 0x0F, shape >> 4);
+    if coding > coding::CHUNK {
+        return Err(MetaFault::UnknownCoding(coding));
+    }
+    let time = u64::from_le_bytes([a, b, c, d, e, f, 0, 0]);
+    let replace = if flags & record_flag::REPLACE != 0 {
+        let wire::Replace { start, end } = take(rest)?;
+        Some((start, end))
+    } else {
+        None
+    };
+    Ok(EventMeta {
+        more: flags & record_flag::MORE != 0,
+        coding,
+        class,
+        dense,
+        seq,
+        time_ms: (flags & record_flag::TIME_TEXT == 0).then_some(time),
+        replace,
+    })
+}
+
+fn take<T: Decode<()>>(rest: &mut &[u8]) -> Result<T, MetaFault> {
+    let (value, used) =
+        bincode::decode_from_slice(rest, configuration()).map_err(|_| MetaFault::Malformed)?;
+    *rest = rest.get(used..).unwrap_or_default();
+    Ok(value)
+}
+
+impl MetaBytes {
+    fn add(&mut self, part: &impl Encode) {
+        let free = self.buf.get_mut(usize::from(self.len)..).unwrap_or_default();
+        let used = bincode::encode_into_slice(part, free, configuration())
+            .expect("MAX_META_LEN is the length of the longest kind with every number at its longest");
+        self.len = u8::try_from(usize::from(self.len) + used).expect("MAX_META_LEN fits a byte");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn number() -> impl Strategy<Value = u64> {
+        prop_oneof![0u64..600, any::<u64>(), Just(u64::MAX), Just(250), Just(251), Just(65536)]
+    }
+
+    fn event() -> impl Strategy<Value = Meta> {
+        let times = prop::option::of(0..TIME_LIMIT);
+        let replaces = prop::option::of((number(), number()));
+        (any::<bool>(), 0u8..3, 0u8..16, number(), number(), times, replaces).prop_map(
+            |(more, coding, class, dense, seq, time_ms, replace)| {
+                Meta::Event(EventMeta { more, coding, class, dense, seq, time_ms, replace })
+            },
+        )
+    }
+
+    pub(crate) fn any_meta() -> impl Strategy<Value = Meta> {
+        let other =
+            (0u8..7, any::<(bool, bool)>(), number(), number(), number(), number(), any::<[u32; 3]>());
+        prop_oneof![
+            3 => event(),
+            2 => other.prop_map(|(which, (more, staged), dense, a, b, c, [segment, from, to])| match which {
+                0 => Meta::Create(CreateMeta { more, staged, dense }),
+                1 => Meta::Fork(ForkMeta { more, staged, dense, parent: a, ancestor: b, cut: c }),
+                2 => Meta::Delete(SessionMeta { more, dense }),
+                3 => Meta::Publish(SessionMeta { more, dense }),
+                4 => Meta::Damage(DamageMeta { more, segment, from, to, dense, from_seq: a, to_seq: b }),
+                5 => Meta::AcceptLoss(AcceptLossMeta { more, dense, next_seq: a }),
+                _ => Meta::IndexPart(IndexPartMeta { previous: from }),
+            }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn every_meta_comes_back(meta in any_meta()) {
+            let bytes = meta.encode();
+            prop_assert_eq!(Meta::decode(bytes.as_slice()), Ok(meta));
+            let mut longer = bytes.as_slice().to_vec();
+            longer.push(0);
+            prop_assert_eq!(Meta::decode(&longer), Err(MetaFault::Malformed));
+            for len in 0..bytes.as_slice().len() {
+                prop_assert!(Meta::decode(&bytes.as_slice()[..len]).is_err());
+            }
+        }
+
+        #[test]
+        fn whatever_decodes_is_what_an_encoder_gives(bytes in prop::collection::vec(any::<u8>(), 0..48)) {
+            if let Ok(meta) = Meta::decode(&bytes) {
+                let skipped = matches!(meta, Meta::Skipped { .. });
+                prop_assert!(skipped || meta.encode().as_slice() == bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_are_those_of_the_spec() {
+        let event = EventMeta {
+            more: true,
+            coding: coding::CHUNK,
+            class: 0,
+            dense: 250,
+            seq: 251,
+            time_ms: Some(0x0605_0403_0201),
+            replace: Some((65_536, 1 << 32)),
+        };
+        let expected = [
+            1, 0x05, 0x02, 250, 0xFB, 251, 0, 1, 2, 3, 4, 5, 6, 0xFC, 0, 0, 1, 0, 0xFD, 0, 0, 0, 0, 1, 0, 0,
+            0,
+        ];
+        assert_eq!(Meta::Event(event).encode().as_slice(), expected);
+    }
+
+    #[test]
+    fn the_longest_fits() {
+        let (dense, seq) = (u64::MAX, u64::MAX);
+        let replace = Some((u64::MAX, u64::MAX));
+        let longest = Meta::Event(EventMeta {
+            more: true,
+            coding: 2,
+            class: 15,
+            dense,
+            seq,
+            time_ms: Some(TIME_LIMIT - 1),
+            replace,
+        });
+        assert_eq!(longest.encode().as_slice().len(), MAX_META_LEN);
+        let (segment, from, to) = (u32::MAX, u32::MAX, u32::MAX);
+        let damage = DamageMeta { more: true, segment, from, to, dense, from_seq: seq, to_seq: seq };
+        assert!(Meta::Damage(damage).encode().as_slice().len() <= MAX_META_LEN);
+    }
+
+    #[test]
+    fn longer_spellings_of_a_number_are_refused() {
+        let plain = Meta::Delete(SessionMeta { more: false, dense: 5 });
+        assert_eq!(plain.encode().as_slice(), [4, 0, 5]);
+        assert_eq!(Meta::decode(&[4, 0, 0xFB, 5, 0]), Err(MetaFault::Malformed));
+        assert_eq!(Meta::decode(&[4, 0, 0xFD, 5, 0, 0, 0, 0, 0, 0, 0]), Err(MetaFault::Malformed));
+        assert_eq!(Meta::decode(&[4, 0, 0xFE]), Err(MetaFault::Malformed));
+    }
+
+    #[test]
+    fn later_formats_are_refused_or_passed_over() {
+        for kind in [0, 8, record_kind::RETIRE, record_kind::REPLACE, 0x7F] {
+            assert_eq!(Meta::decode(&[kind, 0, 5]), Err(MetaFault::UnknownKind(kind)));
+        }
+        assert_eq!(Meta::decode(&[4, 0x10, 5]), Err(MetaFault::UnknownFlags(0x10)));
+        assert_eq!(Meta::decode(&[1, 0, 3, 1, 1, 0, 0, 0, 0, 0, 0]), Err(MetaFault::UnknownCoding(3)));
+        let passed = Meta::decode(&[0x89, 0xF1, 1, 2, 3]).unwrap();
+        assert_eq!(passed, Meta::Skipped { kind: 0x89, flags: 0xF1 });
+        assert!(passed.more());
+    }
+
+    #[test]
+    fn flags_that_do_not_belong_to_the_kind_are_refused() {
+        assert_eq!(Meta::decode(&[4, record_flag::STAGED, 5]), Err(MetaFault::Malformed));
+        assert_eq!(Meta::decode(&[2, record_flag::REPLACE, 5]), Err(MetaFault::Malformed));
+        let text_and_time = [1, record_flag::TIME_TEXT, 0, 1, 1, 9, 0, 0, 0, 0, 0];
+        assert_eq!(Meta::decode(&text_and_time), Err(MetaFault::Malformed));
+    }
+}
