@@ -11,4 +11,6 @@ mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+pub use event::{Event, EventType, JsonText, NewEvent, SurfaceIntent, SurfaceOp, Time};
+
 pub use error::{Error, ErrorKind, Result};
