@@ -3,7 +3,9 @@
 //! Always holds: the line was checked to be one JSON object in the same pass. Of duplicate members the last
 //! counts. Whether a member has the right shape is asked later, one question a member.
 
-use super::json::{Fault, JsonError, JsonRef, JsonStr, Scanner, without_line_breaks};
+use std::sync::Arc;
+
+use super::json::{JsonError, JsonKind, JsonRef, JsonText, Member, scan_object, without_line_breaks};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The members of an event line, borrowed from it.
@@ -16,7 +18,6 @@ pub struct Envelope<'a> {
     sources: Option<JsonRef<'a>>,
     surface_op: Option<JsonRef<'a>>,
     extras: Vec<(&'a str, &'a str)>,
-    broken: bool,
 }
 
 /// A member of an envelope that has not the shape it must have.
@@ -68,67 +69,22 @@ impl<'a> Envelope<'a> {
     /// [`InvalidJson`](ErrorKind::InvalidJson) or [`InvalidValue`](ErrorKind::InvalidValue), with the path
     /// and the byte.
     pub fn parse(line: &'a str) -> Result<Self> {
-        let envelope = Self::scan(line).map_err(|fault| Error::from(JsonError::at(line, fault)))?;
-        if envelope.broken && line.contains('\n') {
-            return Err(Error::new(ErrorKind::InvalidJson, "event line: a line break inside the line"));
-        }
-        Ok(envelope)
-    }
-
-    fn scan(line: &'a str) -> std::result::Result<Self, Fault> {
         let mut found = Self::default();
-        let mut scanner = Scanner::new(line);
-        if scanner.next_token() != Some(b'{') {
-            return Err(scanner.fault("expected an object"));
-        }
-        scanner.bump();
-        let mut next = scanner.next_token();
-        while next != Some(b'}') {
-            let key_from = scanner.at();
-            if next != Some(b'"') {
-                return Err(scanner.fault("expected a member name in quotes"));
-            }
-            scanner.string()?;
-            let key = line.get(key_from..scanner.at()).unwrap_or("");
-            if scanner.next_token() != Some(b':') {
-                return Err(scanner.fault("expected `:` behind a member name"));
-            }
-            scanner.bump();
-            scanner.next_token();
-            let from = scanner.at();
-            scanner.value(1)?;
-            found.member(key, line.get(from..scanner.at()).unwrap_or(""));
-            match scanner.next_token() {
-                Some(b',') => {
-                    scanner.bump();
-                    next = scanner.next_token();
-                    if next == Some(b'}') {
-                        return Err(scanner.fault("expected a member name in quotes"));
-                    }
-                }
-                Some(b'}') => next = Some(b'}'),
-                Some(_) => return Err(scanner.fault("expected `,` or `}`")),
-                None => return Err(scanner.fault("the text ends inside an object")),
-            }
-        }
-        scanner.bump();
-        scanner.end()?;
-        found.broken = scanner.saw_line_break();
+        scan_line(line, "event", |member| found.member(member))?;
         Ok(found)
     }
 
-    fn member(&mut self, quoted: &'a str, value: &'a str) {
-        let name = quoted.strip_prefix('"').and_then(|k| k.strip_suffix('"')).unwrap_or(quoted);
-        let slot = match &*JsonStr::from_inner(name).to_utf8_lossy() {
+    fn member(&mut self, member: Member<'a>) {
+        let slot = match &*member.name.to_utf8_lossy() {
             "type" => &mut self.event_type,
             "seq" => &mut self.seq,
             "time" => &mut self.time,
             "data" => &mut self.data,
             "sourceEventSeqs" => &mut self.sources,
             "surfaceOp" => &mut self.surface_op,
-            _ => return self.extras.push((quoted, value)),
+            _ => return self.extras.push((member.quoted, member.value)),
         };
-        *slot = Some(JsonRef::new_validated(value));
+        *slot = Some(JsonRef::new_validated(member.value));
     }
 
     /// The member `type`.
@@ -173,6 +129,19 @@ impl<'a> Envelope<'a> {
     }
 }
 
+/// Takes a line of the interchange format apart, `what` being its name in errors.
+pub(crate) fn scan_line<'a>(line: &'a str, what: &str, member: impl FnMut(Member<'a>)) -> Result<()> {
+    let broken = scan_object(line, member).map_err(|fault| {
+        let error = Error::from(JsonError::at(line, fault));
+        let kind = error.kind();
+        error.wrap(kind, format!("{what} line"))
+    })?;
+    if broken && line.contains('\n') {
+        return Err(Error::new(ErrorKind::InvalidJson, format!("{what} line: a line break inside the line")));
+    }
+    Ok(())
+}
+
 /// Members as text, `"k":v,"l":w`; names come with their quotes.
 pub(crate) fn join_members<'a>(members: impl Iterator<Item = (&'a str, &'a str)>) -> Option<String> {
     let mut text: Option<String> = None;
@@ -191,12 +160,29 @@ pub(crate) fn join_members<'a>(members: impl Iterator<Item = (&'a str, &'a str)>
     text
 }
 
+/// The members of `object` as text, none of which may be one of `taken`.
+pub(crate) fn extra_members(object: &str, taken: &[&str]) -> Result<Option<Arc<str>>> {
+    let text = JsonText::parse(object)?;
+    if text.value().kind() != JsonKind::Object {
+        return Err(Error::new(ErrorKind::InvalidValue, "extra fields must be a JSON object"));
+    }
+    let mut members = Vec::new();
+    let _ = scan_object(&text, |member| members.push(member));
+    for member in &members {
+        if let Some(field) = taken.iter().find(|field| member.name.eq_str(field)) {
+            let text = format!("the extra field {field:?} is one of the engine's own");
+            return Err(Error::new(ErrorKind::InvalidValue, text));
+        }
+    }
+    Ok(join_members(members.iter().map(|m| (m.quoted, m.value))).map(Arc::from))
+}
+
 /// Reads a `sourceEventSeqs` member: an array of integers >= 0 (A4).
 ///
 /// # Errors
 /// What the member should have been.
 pub(crate) fn sources_from_json(value: JsonRef<'_>) -> std::result::Result<Vec<u64>, String> {
-    if value.kind() != super::json::JsonKind::Array {
+    if value.kind() != JsonKind::Array {
         return Err("sourceEventSeqs must be an array of integers >= 0".into());
     }
     let mut seqs = Vec::new();

@@ -5,6 +5,8 @@
 //! R repair, I invariants). It never parses more of a payload than a question needs.
 
 mod envelope;
+mod header;
+
 mod json;
 mod kind;
 mod new_event;
@@ -13,6 +15,7 @@ mod surface_op;
 mod time;
 
 pub use envelope::{Envelope, EnvelopeFault};
+pub use header::{Header, HeaderNote};
 pub use json::{
     Elements, JsonError, JsonErrorKind, JsonKind, JsonRef, JsonStr, JsonText, MAX_DEPTH, MAX_TYPED_DEPTH,
     Members, is_json_value,

@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use super::envelope::{ENVELOPE_FIELDS, join_members};
-use super::json::{JsonKind, JsonText, Members};
+use super::envelope::{ENVELOPE_FIELDS, extra_members};
+use super::json::{JsonText, Members};
 use super::{Class, Event, EventType, SurfaceOp, Time};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 
 /// An event that has no place yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,25 +71,10 @@ impl NewEvent {
     /// With unknown envelope fields (V2), `object` being a JSON object of them; they replace earlier ones.
     ///
     /// # Errors
-    /// [`InvalidJson`](ErrorKind::InvalidJson) and [`InvalidValue`](ErrorKind::InvalidValue) when it is not
+    /// [`InvalidJson`](crate::ErrorKind::InvalidJson) and [`InvalidValue`](crate::ErrorKind::InvalidValue) when it is not
     /// a JSON object, or names a field that the envelope itself uses.
     pub fn with_extra(mut self, object: &str) -> Result<Self> {
-        let text = JsonText::parse(object)?;
-        let object = text.value();
-        if object.kind() != JsonKind::Object {
-            return Err(Error::new(ErrorKind::InvalidValue, "extra fields must be a JSON object"));
-        }
-        for (name, _) in object.members() {
-            if let Some(taken) = ENVELOPE_FIELDS.iter().find(|field| name.eq_str(field)) {
-                let text = format!("the extra field {taken:?} is one of the envelope's own");
-                return Err(Error::new(ErrorKind::InvalidValue, text));
-            }
-        }
-        let quoted: Vec<_> = object
-            .members()
-            .map(|(name, value)| (format!("\"{}\"", name.raw_inner()), value.raw()))
-            .collect();
-        self.extra = join_members(quoted.iter().map(|(name, value)| (&**name, *value))).map(Arc::from);
+        self.extra = extra_members(object, &ENVELOPE_FIELDS)?;
         self.line = None;
         Ok(self)
     }

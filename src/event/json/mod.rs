@@ -6,6 +6,7 @@
 
 mod error;
 mod number;
+mod object;
 mod path;
 mod scan;
 mod serialize;
@@ -21,6 +22,7 @@ pub use text::{JsonText, is_json_value};
 pub use value::{Elements, JsonKind, JsonRef, Members};
 
 pub(crate) use number::as_i64 as number_as_i64;
-pub(crate) use scan::{Fault, Scanner};
+pub(crate) use object::{Member, scan_object};
+pub(crate) use scan::Scanner;
 pub(crate) use string::write_string;
 pub(crate) use text::without_line_breaks;

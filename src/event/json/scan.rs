@@ -194,18 +194,19 @@ impl<'a> Scanner<'a> {
         Ok(false)
     }
 
-    /// Checks a member's name and its colon; the cursor stands on the name.
+    /// Checks a member's name and its colon; the cursor stands on the name, whose end is returned.
     #[inline]
-    pub(crate) fn key(&mut self) -> Result<(), Fault> {
+    pub(crate) fn key(&mut self) -> Result<usize, Fault> {
         if self.peek() != Some(b'"') {
             return Err(self.fault("expected a member name in quotes"));
         }
         self.string()?;
+        let end = self.at;
         if self.next_token() != Some(b':') {
             return Err(self.fault("expected `:` behind a member name"));
         }
         self.bump();
-        Ok(())
+        Ok(end)
     }
 
     /// Checks a string; the cursor stands on its opening quote.
