@@ -26,6 +26,8 @@ use std::sync::Arc;
 
 use crate::{Error, ErrorKind, Result};
 
+#[cfg(feature = "testing")]
+pub(crate) use counters::CounterCells;
 pub use counters::DiskCounters;
 pub use fs_kind::FsKind;
 pub use real::RealDisk;

@@ -1,1 +1,11 @@
-//! The testing layer.
+//! What tests, fuzzing and benches share (feature `testing`): a disk and a runtime that do what a seed says.
+//!
+//! Nothing here is part of the stable face, and nothing in the engine knows of it.
+
+mod random;
+pub mod seeded;
+pub mod sim_disk;
+
+pub use random::Random;
+pub use seeded::SeededRuntime;
+pub use sim_disk::{DiskOp, Effect, SimDisk};
