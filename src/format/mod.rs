@@ -7,17 +7,20 @@
 // The engine above takes up these names one after the other.
 #![allow(dead_code)]
 
+pub(crate) mod blocks;
 pub(crate) mod checksum;
 pub(crate) mod constants;
 pub(crate) mod control;
 pub(crate) mod frame;
 pub(crate) mod frame_builder;
+pub(crate) mod index;
 pub(crate) mod layout;
 pub(crate) mod live;
 pub(crate) mod lock_info;
 pub(crate) mod lsn;
 pub(crate) mod meta;
 pub(crate) mod names;
+pub(crate) mod payload;
 pub(crate) mod record;
 pub(crate) mod scan;
 pub(crate) mod segment_header;
