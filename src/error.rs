@@ -108,6 +108,7 @@ struct Inner {
     offset: Option<u64>,
     source: Option<io::Error>,
     cause: Option<Error>,
+    typed: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
@@ -115,6 +116,13 @@ impl Error {
     #[must_use]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self::build(kind, message.into(), None, None, None, None)
+    }
+
+    /// An error of `kind` that says what `cause` says; [`source`](std::error::Error::source) gives the cause by type.
+    pub(crate) fn typed(kind: ErrorKind, cause: impl std::error::Error + Send + Sync + 'static) -> Self {
+        let (message, typed) = (cause.to_string(), Some(Box::new(cause) as _));
+        let (path, offset, source, cause) = (None, None, None, None);
+        Self { inner: Arc::new(Inner { kind, message, path, offset, source, cause, typed }) }
     }
 
     /// A failed call to the operating system: `operation` on `path`. A full disk gets its own kind.
@@ -154,7 +162,7 @@ impl Error {
         source: Option<io::Error>,
         cause: Option<Error>,
     ) -> Self {
-        Self { inner: Arc::new(Inner { kind, message, path, offset, source, cause }) }
+        Self { inner: Arc::new(Inner { kind, message, path, offset, source, cause, typed: None }) }
     }
 
     /// The class.
@@ -247,6 +255,9 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         if let Some(cause) = &self.inner.cause {
             return Some(cause);
+        }
+        if let Some(typed) = &self.inner.typed {
+            return Some(typed.as_ref());
         }
         self.inner.source.as_ref().map(|e| e as &(dyn std::error::Error + 'static))
     }
