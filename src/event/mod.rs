@@ -4,25 +4,38 @@
 //! The rules are those of the semantics (V vocabulary, J JSON, H header, A append, S surface, M messages,
 //! R repair, I invariants). It never parses more of a payload than a question needs.
 
+mod append;
+mod body;
+mod derive;
 mod envelope;
 mod header;
-
+mod invariants;
 mod json;
 mod kind;
+mod literal;
 mod new_event;
+mod repair;
 mod stored;
+mod surface;
 mod surface_op;
 mod time;
 
+#[allow(unused_imports)] // until the store appends
+pub(crate) use append::Staged;
+pub use append::{MarkerError, SourcesError, check_append};
+pub use derive::{Message, derive_message};
 pub use envelope::{Envelope, EnvelopeFault};
 pub use header::{Header, HeaderNote};
+pub use invariants::{Checker, Rule, Violation, check};
 pub use json::{
     Elements, JsonError, JsonErrorKind, JsonKind, JsonRef, JsonStr, JsonText, MAX_DEPTH, MAX_TYPED_DEPTH,
     Members, is_json_value,
 };
 pub use kind::{Class, EventType, is_surface_eligible, is_surface_event};
 pub use new_event::NewEvent;
+pub use repair::RepairState;
 pub use stored::{Event, ParsedLine};
+pub use surface::{ReplaceError, Shadows, Surface, SurfaceError, SurfaceNode};
 pub use surface_op::{SurfaceIntent, SurfaceOp};
 pub use time::Time;
 

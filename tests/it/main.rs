@@ -1,0 +1,12 @@
+//! The integration tests: one binary, a module a subject.
+
+// A test panics to fail and prints what it ran; the library may do neither.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod conformance_invariants;
+mod conformance_repair;
+mod conformance_surface;
+mod conformance_surface_invalid;
+mod folded;
+mod vectors;
