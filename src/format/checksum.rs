@@ -9,7 +9,7 @@ pub(crate) fn crc(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
 }
 
-/// What is XORed onto the CRC of a record, for its first byte's place. 24 bytes are hashed, so it may run under a lock.
+/// What is XORed onto the CRC of a record, for its first byte's place and the epoch of its segment header. 24 bytes are hashed, so it may run under a lock.
 pub(crate) fn record_mix(lsn: Lsn, epoch: u64, salt: u64) -> u32 {
     let mut input = [0u8; 24];
     for (part, value) in input.as_chunks_mut::<8>().0.iter_mut().zip([lsn.0, epoch, salt]) {
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn parts_are_hashed_in_the_order_of_the_spec() {
-        let binding = Binding { store: StoreId([9; 16]), salt: 0x0102_0304_0506_0708 };
+        let binding = Binding { store: StoreId([9; 16]), salt: 0x0102_0304_0506_0708, epoch: 1 };
         let mut whole = vec![1, 2, 3, 4];
         whole.extend(binding.salt.to_le_bytes());
         whole.extend([9; 16]);

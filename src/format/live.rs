@@ -1,5 +1,6 @@
-//! LIVE: which segments the log consists of (F4). Always: replaced as a whole, never written in place; entries ascend.
-//! Never: a statement about files, which may be missing (damage) or too many (leftovers).
+//! LIVE: which segments the log consists of (F4), and which parts of it are known to be damaged (P2). Always: replaced as
+//! a whole, never written in place; entries ascend. Never: a statement about files, which may be missing (damage) or too
+//! many (leftovers).
 
 use super::checksum::crc;
 use super::constants::{LIVE_MAGIC, LIVE_VERSION};
@@ -31,11 +32,24 @@ pub(crate) mod entry_fields {
     }
 }
 
+/// Where the fields of a damaged range stand.
+pub(crate) mod damage_fields {
+    super::super::layout::layout! { 16;
+        SEGMENT 0 4 "segment number";
+        FROM 4 4 "from";
+        TO 8 4 "to";
+        REASON 12 4 "reason";
+    }
+}
+
 /// Length in front of the entries.
 pub(crate) const LIVE_HEADER_LEN: usize = 48;
 /// Length of an entry.
 pub(crate) const LIVE_ENTRY_LEN: usize = 16;
+/// Length of a damaged range.
+pub(crate) const LIVE_DAMAGE_LEN: usize = 16;
 const CRC_LEN: usize = 4;
+const DAMAGE_COUNT_LEN: usize = 4;
 
 /// What became of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +71,27 @@ pub(crate) struct LiveEntry {
     pub(crate) replacement: u32,
 }
 
+/// Why a range is damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum DamageReason {
+    /// Bytes were there and did not validate.
+    BadBytes = 1,
+    /// The segment's file is missing.
+    MissingFile = 2,
+    /// The device did not give the bytes.
+    ReadError = 3,
+}
+
+/// A damaged range of a segment, from `from` up to but not including `to`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LiveDamage {
+    pub(crate) segment: u32,
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) reason: DamageReason,
+}
+
 /// The live set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct LiveSet {
@@ -67,6 +102,8 @@ pub(crate) struct LiveSet {
     pub(crate) through: u32,
     /// Ascending by number.
     pub(crate) entries: Vec<LiveEntry>,
+    /// Ascending by segment and offset.
+    pub(crate) damage: Vec<LiveDamage>,
 }
 
 impl LiveSet {
@@ -87,6 +124,12 @@ impl LiveSet {
             entry_fields::STATE.put(&mut buf, &[entry.state as u8]);
             entry_fields::REPLACEMENT.put(&mut buf, &entry.replacement.to_le_bytes());
             file.extend_from_slice(&buf);
+        }
+        let count = u32::try_from(self.damage.len())
+            .expect("damaged ranges do not overlap and are eight bytes at least");
+        file.extend_from_slice(&count.to_le_bytes());
+        for damage in &self.damage {
+            file.extend_from_slice(&damage.encode());
         }
         file.extend_from_slice(&crc(&file).to_le_bytes());
         file
@@ -111,16 +154,15 @@ impl LiveSet {
             return Err(HeaderFault::Features { bits });
         }
         let body = covered.get(LIVE_HEADER_LEN..).ok_or(HeaderFault::TooShort)?;
-        let (parts, rest) = body.as_chunks::<LIVE_ENTRY_LEN>();
-        if !rest.is_empty() || parts.len() != fields::COUNT.u32(head) as usize {
-            return Err(HeaderFault::Field(fields::COUNT.name));
-        }
+        let entries_len = (fields::COUNT.u32(head) as usize).checked_mul(LIVE_ENTRY_LEN);
+        let parts = entries_len.and_then(|len| body.split_at_checked(len));
+        let (entry_bytes, damage_bytes) = parts.ok_or(HeaderFault::Field(fields::COUNT.name))?;
         if !fields::ZERO.is_zero(head) {
             return Err(HeaderFault::Field(fields::ZERO.name));
         }
         let through = fields::THROUGH.u32(head);
-        let mut entries: Vec<LiveEntry> = Vec::with_capacity(parts.len());
-        for part in parts {
+        let mut entries: Vec<LiveEntry> = Vec::new();
+        for part in entry_bytes.as_chunks::<LIVE_ENTRY_LEN>().0 {
             let entry = LiveEntry::decode(part)?;
             let above = entries.last().is_none_or(|before| before.number < entry.number);
             if !above || entry.number == 0 || entry.number > through {
@@ -129,7 +171,7 @@ impl LiveSet {
             entries.push(entry);
         }
         let (store, version) = (StoreId(fields::STORE.array(head)), fields::LIVE_VERSION.u64(head));
-        Ok(Self { store, version, through, entries })
+        Ok(Self { store, version, through, entries, damage: decode_damage(damage_bytes)? })
     }
 
     /// What the set says of `number`, given that `highest` is the highest number with proof; `None` = no member.
@@ -164,6 +206,57 @@ impl LiveSet {
             }
         }
         None
+    }
+}
+
+/// The damage list, which takes all of `bytes`.
+fn decode_damage(bytes: &[u8]) -> Result<Vec<LiveDamage>, HeaderFault> {
+    let broken = HeaderFault::Field(DAMAGE_COUNT_NAME);
+    let (count, list) = bytes.split_first_chunk::<DAMAGE_COUNT_LEN>().ok_or(broken)?;
+    let (parts, rest) = list.as_chunks::<LIVE_DAMAGE_LEN>();
+    if !rest.is_empty() || parts.len() != u32::from_le_bytes(*count) as usize {
+        return Err(broken);
+    }
+    let mut damage: Vec<LiveDamage> = Vec::with_capacity(parts.len());
+    for part in parts {
+        let one = LiveDamage::decode(part)?;
+        let above = damage.last().is_none_or(|before| (before.segment, before.to) <= (one.segment, one.from));
+        if !above {
+            return Err(HeaderFault::Field(damage_fields::FROM.name));
+        }
+        damage.push(one);
+    }
+    Ok(damage)
+}
+
+const DAMAGE_COUNT_NAME: &str = "damage count";
+
+impl LiveDamage {
+    fn encode(&self) -> [u8; LIVE_DAMAGE_LEN] {
+        let mut buf = [0u8; LIVE_DAMAGE_LEN];
+        damage_fields::SEGMENT.put(&mut buf, &self.segment.to_le_bytes());
+        damage_fields::FROM.put(&mut buf, &self.from.to_le_bytes());
+        damage_fields::TO.put(&mut buf, &self.to.to_le_bytes());
+        damage_fields::REASON.put(&mut buf, &(self.reason as u32).to_le_bytes());
+        buf
+    }
+
+    fn decode(buf: &[u8]) -> Result<Self, HeaderFault> {
+        let reason = match damage_fields::REASON.u32(buf) {
+            1 => DamageReason::BadBytes,
+            2 => DamageReason::MissingFile,
+            3 => DamageReason::ReadError,
+            _ => return Err(HeaderFault::Field(damage_fields::REASON.name)),
+        };
+        let segment = damage_fields::SEGMENT.u32(buf);
+        let (from, to) = (damage_fields::FROM.u32(buf), damage_fields::TO.u32(buf));
+        if segment == 0 {
+            return Err(HeaderFault::Field(damage_fields::SEGMENT.name));
+        }
+        if from >= to {
+            return Err(HeaderFault::Field(damage_fields::TO.name));
+        }
+        Ok(Self { segment, from, to, reason })
     }
 }
 
@@ -202,7 +295,13 @@ mod tests {
             entry(5, Member::Live, 0),
             entry(7, Member::Live, 0),
         ];
-        LiveSet { store: StoreId([8; 16]), version: 4, through: 7, entries }
+        let bad = |segment, from, to, reason| LiveDamage { segment, from, to, reason };
+        let damage = vec![
+            bad(2, 0, u32::MAX, DamageReason::MissingFile),
+            bad(5, 512, 640, DamageReason::BadBytes),
+            bad(5, 640, 4096, DamageReason::ReadError),
+        ];
+        LiveSet { store: StoreId([8; 16]), version: 4, through: 7, entries, damage }
     }
 
     #[test]
@@ -258,5 +357,9 @@ mod tests {
         assert_eq!(broken(|s| s.entries[0].number = 0), HeaderFault::Field("segment number"));
         assert_eq!(broken(|s| s.entries[1].replacement = 0), HeaderFault::Field("replacement"));
         assert_eq!(broken(|s| s.entries[3].replacement = 9), HeaderFault::Field("replacement"));
+        assert_eq!(broken(|s| s.damage[0].segment = 0), HeaderFault::Field("segment number"));
+        assert_eq!(broken(|s| s.damage[1].to = 512), HeaderFault::Field("to"));
+        assert_eq!(broken(|s| s.damage[2].from = 639), HeaderFault::Field("from"));
+        assert_eq!(broken(|s| s.damage.swap(0, 1)), HeaderFault::Field("from"));
     }
 }

@@ -64,10 +64,13 @@ impl fmt::Debug for StoreId {
 }
 
 /// What the checksums of a segment's frames are bound to, so that bytes of another store or segment never validate (F7).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Binding {
     pub(crate) store: StoreId,
     pub(crate) salt: u64,
+    /// Epoch in the segment header. Records are bound to it and not to the epoch of their frame, so that one can be read
+    /// by its place alone; an LSN is never used twice (F1), so nothing is lost by that.
+    pub(crate) epoch: u64,
 }
 
 #[cfg(test)]
