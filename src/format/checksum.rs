@@ -9,7 +9,7 @@ pub(crate) fn crc(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
 }
 
-/// What is XORed onto the CRC of a record, for its first byte's place. 24 bytes are hashed, so it may run under a lock.
+/// What is XORed onto the CRC of a record, for its first byte's place and the epoch of its segment header. 24 bytes are hashed, so it may run under a lock.
 pub(crate) fn record_mix(lsn: Lsn, epoch: u64, salt: u64) -> u32 {
     let mut input = [0u8; 24];
     for (part, value) in input.as_chunks_mut::<8>().0.iter_mut().zip([lsn.0, epoch, salt]) {

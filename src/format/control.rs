@@ -23,9 +23,11 @@ pub(crate) mod fields {
         DIRECTORY_TO 72 8 "directory LSN";
         LAST_INDEX 80 8 "last index frame";
         NEXT_DENSE 88 8 "next dense id";
-        ACTIVE 96 4 "active segment";
-        REQUIRED 100 4 "required features";
-        ZERO_B 104 404 "zero";
+        ACTIVE_SALT 96 8 "active salt";
+        ACTIVE_EPOCH 104 8 "active epoch";
+        ACTIVE 112 4 "active segment";
+        REQUIRED 116 4 "required features";
+        ZERO_B 120 388 "zero";
         CRC 508 4 "slot CRC";
     }
 }
@@ -62,7 +64,12 @@ pub(crate) struct ControlSlot {
     /// The newest index frame of the active segment, or none.
     pub(crate) last_index: Lsn,
     pub(crate) next_dense: u64,
+    /// Number of the active segment; 0 = there is none yet.
     pub(crate) active: u32,
+    /// Salt in the active segment's header: its frames can be believed even where that sector is lost.
+    pub(crate) active_salt: u64,
+    /// Epoch in the active segment's header.
+    pub(crate) active_epoch: u64,
 }
 
 impl ControlSlot {
@@ -82,6 +89,8 @@ impl ControlSlot {
         fields::DIRECTORY_TO.put(&mut buf, &self.directory_to.0.to_le_bytes());
         fields::LAST_INDEX.put(&mut buf, &self.last_index.0.to_le_bytes());
         fields::NEXT_DENSE.put(&mut buf, &self.next_dense.to_le_bytes());
+        fields::ACTIVE_SALT.put(&mut buf, &self.active_salt.to_le_bytes());
+        fields::ACTIVE_EPOCH.put(&mut buf, &self.active_epoch.to_le_bytes());
         fields::ACTIVE.put(&mut buf, &self.active.to_le_bytes());
         let sum = crc(covered(&buf));
         fields::CRC.put(&mut buf, &sum.to_le_bytes());
@@ -127,6 +136,8 @@ impl ControlSlot {
             last_index: Lsn(fields::LAST_INDEX.u64(buf)),
             next_dense: fields::NEXT_DENSE.u64(buf),
             active: fields::ACTIVE.u32(buf),
+            active_salt: fields::ACTIVE_SALT.u64(buf),
+            active_epoch: fields::ACTIVE_EPOCH.u64(buf),
         };
         let rules = [
             (fields::SLOT_LEN.u16(buf) == SLOT_LEN, fields::SLOT_LEN),
@@ -211,6 +222,8 @@ mod tests {
             last_index: Lsn::new(4, 576),
             next_dense: 12,
             active: 4,
+            active_salt: 0x1234_5678_9ABC_DEF0,
+            active_epoch: 2,
         }
     }
 

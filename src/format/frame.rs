@@ -314,7 +314,7 @@ mod tests {
     use crate::format::checksum::crc;
     use crate::format::lsn::StoreId;
 
-    const BINDING: Binding = Binding { store: StoreId([3; 16]), salt: 5, epoch: 1 };
+    const BINDING: Binding = Binding { store: StoreId([3; 16]), salt: 5, epoch: 2 };
 
     fn sample() -> FrameHeader {
         FrameHeader {

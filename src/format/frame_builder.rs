@@ -37,7 +37,7 @@ pub(crate) struct FinishedFrame {
 }
 
 impl FrameBuilder {
-    /// An empty frame that will stand at `start`; `padded` as the segment header says.
+    /// An empty frame of `epoch` that will stand at `start`; `padded` as the segment header says.
     pub(crate) fn new(start: Lsn, epoch: u64, binding: Binding, padded: bool) -> Self {
         let mut new = Self {
             start,
@@ -110,7 +110,7 @@ impl FrameBuilder {
     /// Adds a record and says where it stands. [`len_if`](Self::len_if) was asked before, so it fits.
     pub(crate) fn push(&mut self, record: &SealedRecord) -> Lsn {
         let lsn = self.start.advance(self.bytes.len()).expect(OVERFLOW);
-        let stored = record.write(&mut self.bytes, lsn, self.binding.epoch, self.binding.salt);
+        let stored = record.write(&mut self.bytes, lsn, &self.binding);
         self.records_crc.add(stored);
         varint::put(&mut self.table, record.stored_len() as u64);
         self.records_end = self.bytes.len();
@@ -208,7 +208,7 @@ mod tests {
     use crate::format::record::{self, RecordDraft};
     use proptest::prelude::*;
 
-    const BINDING: Binding = Binding { store: StoreId([1; 16]), salt: 77, epoch: 1 };
+    const BINDING: Binding = Binding { store: StoreId([1; 16]), salt: 77, epoch: 2 };
 
     fn sealed(payload: Vec<u8>) -> SealedRecord {
         RecordDraft::new(payload).seal(&Meta::Delete(SessionMeta { more: false, dense: 9 }))
@@ -239,7 +239,7 @@ mod tests {
             prop_assert_eq!((header.record_count as usize, header.chain), (sizes.len(), 5));
             for (lsn, size) in places.iter().zip(&sizes) {
                 let bytes = builder.read_record(*lsn).unwrap();
-                let view = record::decode(bytes, *lsn, BINDING.epoch, BINDING.salt).unwrap();
+                let view = record::decode(bytes, *lsn, 2, BINDING.salt).unwrap();
                 prop_assert_eq!(view.payload.len(), *size);
                 prop_assert_eq!(view.stored_len, bytes.len());
             }

@@ -1,5 +1,6 @@
-//! LIVE: which segments the log consists of (F4). Always: replaced as a whole, never written in place; entries ascend.
-//! Never: a statement about files, which may be missing (damage) or too many (leftovers).
+//! LIVE: which segments the log consists of (F4), and which parts of it are known to be damaged (P2). Always: replaced as
+//! a whole, never written in place; entries ascend. Never: a statement about files, which may be missing (damage) or too
+//! many (leftovers).
 
 use super::checksum::crc;
 use super::constants::{LIVE_MAGIC, LIVE_VERSION};
@@ -8,7 +9,7 @@ use super::segment_header::HeaderFault;
 
 /// Where the fields in front of the entries stand.
 pub(crate) mod fields {
-    super::super::layout::layout! { 56;
+    super::super::layout::layout! { 48;
         MAGIC 0 8 "magic";
         VERSION 8 2 "version";
         ZERO 10 2 "zero";
@@ -17,8 +18,6 @@ pub(crate) mod fields {
         LIVE_VERSION 32 8 "live-set version";
         THROUGH 40 4 "through";
         COUNT 44 4 "entry count";
-        LOSSES 48 4 "loss count";
-        ZERO_B 52 4 "zero";
     }
 }
 
@@ -33,8 +32,8 @@ pub(crate) mod entry_fields {
     }
 }
 
-/// Where the fields of a loss stand.
-pub(crate) mod loss_fields {
+/// Where the fields of a damaged range stand.
+pub(crate) mod damage_fields {
     super::super::layout::layout! { 16;
         SEGMENT 0 4 "segment number";
         FROM 4 4 "from";
@@ -44,12 +43,13 @@ pub(crate) mod loss_fields {
 }
 
 /// Length in front of the entries.
-pub(crate) const LIVE_HEADER_LEN: usize = 56;
-/// Length of a loss.
-pub(crate) const LIVE_LOSS_LEN: usize = 16;
+pub(crate) const LIVE_HEADER_LEN: usize = 48;
 /// Length of an entry.
 pub(crate) const LIVE_ENTRY_LEN: usize = 16;
+/// Length of a damaged range.
+pub(crate) const LIVE_DAMAGE_LEN: usize = 16;
 const CRC_LEN: usize = 4;
+const DAMAGE_COUNT_LEN: usize = 4;
 
 /// What became of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,15 +71,25 @@ pub(crate) struct LiveEntry {
     pub(crate) replacement: u32,
 }
 
-/// Acknowledged bytes that are gone (P2): kept here so that every later open knows of them.
+/// Why a range is damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LossEntry {
+#[repr(u32)]
+pub(crate) enum DamageReason {
+    /// Bytes were there and did not validate.
+    BadBytes = 1,
+    /// The segment's file is missing.
+    MissingFile = 2,
+    /// The device did not give the bytes.
+    ReadError = 3,
+}
+
+/// A damaged range of a segment, from `from` up to but not including `to`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LiveDamage {
     pub(crate) segment: u32,
     pub(crate) from: u32,
-    /// Behind the last damaged byte; `u32::MAX` where the end is not known.
     pub(crate) to: u32,
-    /// 1 checksum, 2 zeroed, 3 read error, 4 missing, 5 broken chain, 6 segment header, 7 unexpected bytes.
-    pub(crate) reason: u32,
+    pub(crate) reason: DamageReason,
 }
 
 /// The live set.
@@ -92,8 +102,8 @@ pub(crate) struct LiveSet {
     pub(crate) through: u32,
     /// Ascending by number.
     pub(crate) entries: Vec<LiveEntry>,
-    /// Known damage, in log order.
-    pub(crate) losses: Vec<LossEntry>,
+    /// Ascending by segment and offset.
+    pub(crate) damage: Vec<LiveDamage>,
 }
 
 impl LiveSet {
@@ -107,8 +117,6 @@ impl LiveSet {
         fields::LIVE_VERSION.put(&mut head, &self.version.to_le_bytes());
         fields::THROUGH.put(&mut head, &self.through.to_le_bytes());
         fields::COUNT.put(&mut head, &count.to_le_bytes());
-        let losses = u32::try_from(self.losses.len()).expect("a store has fewer damaged places than 2^32");
-        fields::LOSSES.put(&mut head, &losses.to_le_bytes());
         let mut file = head.to_vec();
         for entry in &self.entries {
             let mut buf = [0u8; LIVE_ENTRY_LEN];
@@ -117,13 +125,11 @@ impl LiveSet {
             entry_fields::REPLACEMENT.put(&mut buf, &entry.replacement.to_le_bytes());
             file.extend_from_slice(&buf);
         }
-        for loss in &self.losses {
-            let mut buf = [0u8; LIVE_LOSS_LEN];
-            loss_fields::SEGMENT.put(&mut buf, &loss.segment.to_le_bytes());
-            loss_fields::FROM.put(&mut buf, &loss.from.to_le_bytes());
-            loss_fields::TO.put(&mut buf, &loss.to.to_le_bytes());
-            loss_fields::REASON.put(&mut buf, &loss.reason.to_le_bytes());
-            file.extend_from_slice(&buf);
+        let count = u32::try_from(self.damage.len())
+            .expect("damaged ranges do not overlap and are eight bytes at least");
+        file.extend_from_slice(&count.to_le_bytes());
+        for damage in &self.damage {
+            file.extend_from_slice(&damage.encode());
         }
         file.extend_from_slice(&crc(&file).to_le_bytes());
         file
@@ -148,18 +154,15 @@ impl LiveSet {
             return Err(HeaderFault::Features { bits });
         }
         let body = covered.get(LIVE_HEADER_LEN..).ok_or(HeaderFault::TooShort)?;
-        let (all, rest) = body.as_chunks::<LIVE_ENTRY_LEN>();
-        let count = fields::COUNT.u32(head) as usize;
-        let (parts, losses) = all.split_at_checked(count).ok_or(HeaderFault::Field(fields::COUNT.name))?;
-        if !rest.is_empty() || losses.len() != fields::LOSSES.u32(head) as usize {
-            return Err(HeaderFault::Field(fields::LOSSES.name));
-        }
-        if !fields::ZERO.is_zero(head) || !fields::ZERO_B.is_zero(head) {
+        let entries_len = (fields::COUNT.u32(head) as usize).checked_mul(LIVE_ENTRY_LEN);
+        let parts = entries_len.and_then(|len| body.split_at_checked(len));
+        let (entry_bytes, damage_bytes) = parts.ok_or(HeaderFault::Field(fields::COUNT.name))?;
+        if !fields::ZERO.is_zero(head) {
             return Err(HeaderFault::Field(fields::ZERO.name));
         }
         let through = fields::THROUGH.u32(head);
-        let mut entries: Vec<LiveEntry> = Vec::with_capacity(parts.len());
-        for part in parts {
+        let mut entries: Vec<LiveEntry> = Vec::new();
+        for part in entry_bytes.as_chunks::<LIVE_ENTRY_LEN>().0 {
             let entry = LiveEntry::decode(part)?;
             let above = entries.last().is_none_or(|before| before.number < entry.number);
             if !above || entry.number == 0 || entry.number > through {
@@ -168,8 +171,7 @@ impl LiveSet {
             entries.push(entry);
         }
         let (store, version) = (StoreId(fields::STORE.array(head)), fields::LIVE_VERSION.u64(head));
-        let losses = losses.iter().map(|part| LossEntry::decode(part)).collect::<Result<_, _>>()?;
-        Ok(Self { store, version, through, entries, losses })
+        Ok(Self { store, version, through, entries, damage: decode_damage(damage_bytes)? })
     }
 
     /// What the set says of `number`, given that `highest` is the highest number with proof; `None` = no member.
@@ -207,21 +209,54 @@ impl LiveSet {
     }
 }
 
-impl LossEntry {
+/// The damage list, which takes all of `bytes`.
+fn decode_damage(bytes: &[u8]) -> Result<Vec<LiveDamage>, HeaderFault> {
+    let broken = HeaderFault::Field(DAMAGE_COUNT_NAME);
+    let (count, list) = bytes.split_first_chunk::<DAMAGE_COUNT_LEN>().ok_or(broken)?;
+    let (parts, rest) = list.as_chunks::<LIVE_DAMAGE_LEN>();
+    if !rest.is_empty() || parts.len() != u32::from_le_bytes(*count) as usize {
+        return Err(broken);
+    }
+    let mut damage: Vec<LiveDamage> = Vec::with_capacity(parts.len());
+    for part in parts {
+        let one = LiveDamage::decode(part)?;
+        let above = damage.last().is_none_or(|before| (before.segment, before.to) <= (one.segment, one.from));
+        if !above {
+            return Err(HeaderFault::Field(damage_fields::FROM.name));
+        }
+        damage.push(one);
+    }
+    Ok(damage)
+}
+
+const DAMAGE_COUNT_NAME: &str = "damage count";
+
+impl LiveDamage {
+    fn encode(&self) -> [u8; LIVE_DAMAGE_LEN] {
+        let mut buf = [0u8; LIVE_DAMAGE_LEN];
+        damage_fields::SEGMENT.put(&mut buf, &self.segment.to_le_bytes());
+        damage_fields::FROM.put(&mut buf, &self.from.to_le_bytes());
+        damage_fields::TO.put(&mut buf, &self.to.to_le_bytes());
+        damage_fields::REASON.put(&mut buf, &(self.reason as u32).to_le_bytes());
+        buf
+    }
+
     fn decode(buf: &[u8]) -> Result<Self, HeaderFault> {
-        let loss = Self {
-            segment: loss_fields::SEGMENT.u32(buf),
-            from: loss_fields::FROM.u32(buf),
-            to: loss_fields::TO.u32(buf),
-            reason: loss_fields::REASON.u32(buf),
+        let reason = match damage_fields::REASON.u32(buf) {
+            1 => DamageReason::BadBytes,
+            2 => DamageReason::MissingFile,
+            3 => DamageReason::ReadError,
+            _ => return Err(HeaderFault::Field(damage_fields::REASON.name)),
         };
-        if loss.segment == 0 || loss.to < loss.from {
-            return Err(HeaderFault::Field(loss_fields::TO.name));
+        let segment = damage_fields::SEGMENT.u32(buf);
+        let (from, to) = (damage_fields::FROM.u32(buf), damage_fields::TO.u32(buf));
+        if segment == 0 {
+            return Err(HeaderFault::Field(damage_fields::SEGMENT.name));
         }
-        if loss.reason == 0 || loss.reason > 7 {
-            return Err(HeaderFault::Field(loss_fields::REASON.name));
+        if from >= to {
+            return Err(HeaderFault::Field(damage_fields::TO.name));
         }
-        Ok(loss)
+        Ok(Self { segment, from, to, reason })
     }
 }
 
@@ -260,13 +295,13 @@ mod tests {
             entry(5, Member::Live, 0),
             entry(7, Member::Live, 0),
         ];
-        LiveSet {
-            store: StoreId([8; 16]),
-            version: 4,
-            through: 7,
-            entries,
-            losses: vec![LossEntry { segment: 2, from: 640, to: 704, reason: 1 }],
-        }
+        let bad = |segment, from, to, reason| LiveDamage { segment, from, to, reason };
+        let damage = vec![
+            bad(2, 0, u32::MAX, DamageReason::MissingFile),
+            bad(5, 512, 640, DamageReason::BadBytes),
+            bad(5, 640, 4096, DamageReason::ReadError),
+        ];
+        LiveSet { store: StoreId([8; 16]), version: 4, through: 7, entries, damage }
     }
 
     #[test]
@@ -322,5 +357,9 @@ mod tests {
         assert_eq!(broken(|s| s.entries[0].number = 0), HeaderFault::Field("segment number"));
         assert_eq!(broken(|s| s.entries[1].replacement = 0), HeaderFault::Field("replacement"));
         assert_eq!(broken(|s| s.entries[3].replacement = 9), HeaderFault::Field("replacement"));
+        assert_eq!(broken(|s| s.damage[0].segment = 0), HeaderFault::Field("segment number"));
+        assert_eq!(broken(|s| s.damage[1].to = 512), HeaderFault::Field("to"));
+        assert_eq!(broken(|s| s.damage[2].from = 639), HeaderFault::Field("from"));
+        assert_eq!(broken(|s| s.damage.swap(0, 1)), HeaderFault::Field("from"));
     }
 }

@@ -68,8 +68,8 @@ impl fmt::Debug for StoreId {
 pub(crate) struct Binding {
     pub(crate) store: StoreId,
     pub(crate) salt: u64,
-    /// Epoch in the segment's header. Records are bound to it, not to the epoch of their frame, so that one can be
-    /// read by its place alone; the frame's own epoch is under the frame header's CRC.
+    /// Epoch in the segment header. Records are bound to it and not to the epoch of their frame, so that one can be read
+    /// by its place alone; an LSN is never used twice (F1), so nothing is lost by that.
     pub(crate) epoch: u64,
 }
 

@@ -3,7 +3,7 @@
 
 use super::checksum::record_mix;
 use super::constants::{MAX_BODY_LEN, RECORD_CRC_LEN};
-use super::lsn::Lsn;
+use super::lsn::{Binding, Lsn};
 use super::meta::{Meta, MetaBytes, MetaFault};
 use super::varint::{self, Fault};
 use crc32fast::Hasher;
@@ -64,8 +64,9 @@ impl SealedRecord {
     }
 
     /// Appends the record as stored at `lsn`; gives its CRC field.
-    pub(crate) fn write(&self, out: &mut Vec<u8>, lsn: Lsn, epoch: u64, salt: u64) -> [u8; RECORD_CRC_LEN] {
-        let stored = (self.crc_before_mix ^ record_mix(lsn, epoch, salt)).to_le_bytes();
+    pub(crate) fn write(&self, out: &mut Vec<u8>, lsn: Lsn, binding: &Binding) -> [u8; RECORD_CRC_LEN] {
+        let mix = record_mix(lsn, binding.epoch, binding.salt);
+        let stored = (self.crc_before_mix ^ mix).to_le_bytes();
         varint::put(out, u64::from(self.len));
         out.extend_from_slice(&stored);
         out.extend_from_slice(&self.payload);
@@ -142,7 +143,7 @@ pub(crate) fn peek_len(bytes: &[u8]) -> Result<usize, RecordFault> {
     Ok(prefix + RECORD_CRC_LEN + len)
 }
 
-/// The record at the front of `bytes`, which stands at `lsn` in a frame of `epoch`.
+/// The record at the front of `bytes`, which stands at `lsn` of a segment whose header has `epoch` and `salt`.
 pub(crate) fn decode(bytes: &[u8], lsn: Lsn, epoch: u64, salt: u64) -> Result<RecordView<'_>, RecordFault> {
     check_crc(bytes, lsn, epoch, salt)?;
     decode_checked(bytes, lsn)
@@ -202,6 +203,7 @@ fn lengths(bytes: &[u8]) -> Result<(usize, usize), RecordFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::lsn::StoreId;
     use crate::format::meta::{EventMeta, SessionMeta};
 
     const AT: Lsn = Lsn::new(1, 576);
@@ -221,7 +223,7 @@ mod tests {
     fn stored(payload: &[u8], meta: &Meta) -> Vec<u8> {
         let sealed = RecordDraft::new(payload.to_vec()).seal(meta);
         let mut out = Vec::new();
-        sealed.write(&mut out, AT, 4, 99);
+        sealed.write(&mut out, AT, &Binding { store: StoreId::default(), salt: 99, epoch: 4 });
         assert_eq!(out.len(), sealed.stored_len());
         out
     }

@@ -152,7 +152,7 @@ impl<'a> FrameView<'a> {
             None
         };
         let table_ok = lens.is_some();
-        let walk = Walk { front, header: &header, salt: binding.salt, epoch: binding.epoch };
+        let walk = Walk { front, header: &header, binding };
         let spans = match lens {
             Some(lens) => walk.by_table(&lens),
             None => walk.by_records(),
@@ -208,6 +208,24 @@ impl<'a> FrameView<'a> {
         found
     }
 
+    /// Offsets in the segment, first and behind the last, of the parts that are not whole.
+    pub(crate) fn bad_ranges(&self) -> Vec<(u32, u32)> {
+        let start = self.header.lsn.offset();
+        let mut bad: Vec<_> = self
+            .spans
+            .iter()
+            .filter(|span| !span.ok)
+            .map(|span| {
+                (start.saturating_add(span.at), start.saturating_add(span.at).saturating_add(span.len))
+            })
+            .collect();
+        if !self.table_ok {
+            let records_end = u32::from(self.header.header_len).saturating_add(self.header.records_len());
+            bad.push((start.saturating_add(records_end), self.end.offset()));
+        }
+        bad
+    }
+
     fn record(&self, index: u32, span: Span) -> Result<RecordView<'a>, RecordDamage> {
         let lsn = self.header.lsn.advance(span.at as usize).unwrap_or(self.header.lsn);
         // A span that is not ok and ends where the records end, without a table, stands for all that were to come.
@@ -227,8 +245,7 @@ struct Walk<'a> {
     /// Header and records.
     front: &'a [u8],
     header: &'a FrameHeader,
-    salt: u64,
-    epoch: u64,
+    binding: &'a Binding,
 }
 
 impl Walk<'_> {
@@ -276,7 +293,7 @@ impl Walk<'_> {
 
     fn check(&self, bytes: &[u8], at: u32) -> Result<(usize, [u8; 4]), RecordFault> {
         let lsn = self.header.lsn.advance(at as usize).ok_or(RecordFault::BadLength)?;
-        record::check_crc(bytes, lsn, self.epoch, self.salt)
+        record::check_crc(bytes, lsn, self.binding.epoch, self.binding.salt)
     }
 
     /// Records that are all whole are the ones the header speaks of, or none of them is to be trusted.

@@ -116,6 +116,9 @@ impl fmt::Display for HeaderFault {
 }
 
 impl SegmentHeader {
+    /// Its length; the first frame starts behind it.
+    pub(crate) const LEN: u32 = FIRST_FRAME;
+
     /// The sector, and its CRC, which begins the chain of its frames.
     pub(crate) fn encode(&self) -> ([u8; SEGMENT_HEADER_LEN], u32) {
         let mut buf = [0u8; SEGMENT_HEADER_LEN];

@@ -6,7 +6,7 @@ use crate::format::meta::{EventMeta, Meta, SessionMeta};
 use crate::format::record::{RecordDraft, SealedRecord};
 use proptest::prelude::*;
 
-const BINDING: Binding = Binding { store: StoreId([1; 16]), salt: 77, epoch: 1 };
+const BINDING: Binding = Binding { store: StoreId([1; 16]), salt: 77, epoch: 2 };
 const START: Lsn = Lsn::new(1, 512);
 const EPOCH: u64 = 3;
 
@@ -81,8 +81,12 @@ fn every_flipped_bit_is_noticed_and_costs_as_little_as_it_can() {
                 let good: Vec<_> = view.records().map(|r| r.is_ok()).collect();
                 if bit / 8 >= records_end {
                     assert_eq!((view.table_ok, good), (false, vec![true; 3]), "bit {bit}");
+                    let tail = (512 + u32::try_from(records_end).unwrap(), view.end.offset());
+                    assert_eq!(view.bad_ranges(), [tail]);
                 } else {
                     let hit = (bit / 8 - 64) / each;
+                    let from = u32::try_from(512 + 64 + hit * each).unwrap();
+                    assert_eq!(view.bad_ranges(), [(from, from + u32::try_from(each).unwrap())]);
                     assert_eq!(
                         (view.table_ok, good),
                         (true, (0..3).map(|i| i != hit).collect()),
