@@ -19,6 +19,8 @@ mod stored;
 mod surface;
 mod surface_op;
 mod time;
+mod typed;
+mod vocabulary;
 
 #[allow(unused_imports)] // until the store appends
 pub(crate) use append::Staged;
@@ -38,6 +40,14 @@ pub use stored::{Event, ParsedLine};
 pub use surface::{ReplaceError, Shadows, Surface, SurfaceError, SurfaceNode};
 pub use surface_op::{SurfaceIntent, SurfaceOp};
 pub use time::Time;
+pub use typed::{PlainEvent, SurfaceEvent, TypedEvent};
+pub use vocabulary::{
+    Aborted, AgentSource, AssistantChunk, AssistantMessage, Block, BlockEnd, BlockStart, Chunk,
+    ContextMessage, Extra, Finish, FinishReason, FromSource, Image, Kind, OpenSet, PluginSource, Reasoning,
+    ReasoningDelta, Source, SteeringMessage, StepEnd, StepStart, Text, TextDelta, ToolCall, ToolCallBlock,
+    ToolCallDelta, ToolError, ToolResult, ToolResultBlock, Trigger, TurnEnd, TurnEndReason, TurnError,
+    TurnStart, Usage, UsageChunk, UserMessage,
+};
 
 /// The one version of a session's header (H): another is refused by name.
 pub const SESSION_FORMAT_VERSION: u64 = 0;

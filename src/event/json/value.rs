@@ -106,6 +106,29 @@ impl<'a> JsonRef<'a> {
         self.as_number()?.parse().ok()
     }
 
+    /// How deep arrays and objects nest: 0 for a scalar.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        let mut walk = Walk { text: self.raw, at: 0 };
+        let (mut depth, mut deepest) = (0_usize, 0);
+        while let Some(byte) = walk.peek() {
+            match byte {
+                b'"' => {
+                    walk.skip_string();
+                    continue;
+                }
+                b'{' | b'[' => {
+                    depth = depth.saturating_add(1);
+                    deepest = deepest.max(depth);
+                }
+                b'}' | b']' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            walk.at = walk.at.saturating_add(1);
+        }
+        deepest
+    }
+
     /// The member `key` of an object. Of duplicates the last counts; escaped names compare by content.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<JsonRef<'a>> {
@@ -291,6 +314,8 @@ mod tests {
         assert_eq!(JsonRef::new_validated("false").as_bool(), Some(false));
         assert_eq!(JsonRef::new_validated("\"\"").as_str().unwrap().raw_inner(), "");
         assert!(JsonRef::new_validated("null").is_null());
+        let depth = |text| JsonRef::new_validated(text).depth();
+        assert_eq!((depth("1"), depth("\"[[\""), depth("[[],{\"k\":[1]},2]")), (0, 0, 3));
     }
 
     #[test]
