@@ -22,12 +22,12 @@ mod time;
 mod typed;
 mod vocabulary;
 
-#[allow(unused_imports)] // until the store appends
 pub(crate) use append::Staged;
 pub use append::{MarkerError, SourcesError, check_append};
 pub use derive::{Message, derive_message};
 pub use envelope::{Envelope, EnvelopeFault};
 pub use header::{Header, HeaderNote};
+pub(crate) use invariants::Checkpoint;
 pub use invariants::{Checker, Rule, Violation, check};
 pub use json::{
     Elements, JsonError, JsonErrorKind, JsonKind, JsonRef, JsonStr, JsonText, MAX_DEPTH, MAX_TYPED_DEPTH,

@@ -80,7 +80,6 @@ impl NewEvent {
     }
 
     /// The event this becomes at `seq`; `now` counts where it brings no time of its own.
-    #[allow(dead_code)] // until the store appends
     pub(crate) fn into_event(self, seq: u64, now: Time) -> Event {
         Event::assemble(seq, now, self)
     }

@@ -9,5 +9,4 @@ mod conformance_repair;
 mod conformance_surface;
 mod conformance_surface_invalid;
 mod folded;
-mod jsonl;
 mod vectors;

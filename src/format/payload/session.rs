@@ -29,7 +29,9 @@ pub(crate) fn decode_session(payload: &[u8]) -> Result<(String, &str), String> {
     }
     let header = std::str::from_utf8(cursor.rest()).map_err(|e| format!("header: {e}"))?;
     check_json("header", header)?;
-    if !(header.starts_with('{') && header.ends_with('}')) || header.contains(['\n', '\r']) {
+    // A header line that was imported may have white space around the object; it is kept (X2).
+    let object = header.trim_matches([' ', '\t', '\r']);
+    if !(object.starts_with('{') && object.ends_with('}')) || header.contains('\n') || object.contains('\r') {
         return Err("header: not one JSON object on one line".to_owned());
     }
     Ok((id, header))
