@@ -119,7 +119,7 @@ fn of_name(name: &str) -> FsKind {
 
 #[cfg(test)]
 mod tests {
-    use super::{FsKind, of, of_magic, of_name};
+    use super::{FsKind, of_magic, of_name};
 
     #[test]
     fn known_numbers_have_their_kind() {
@@ -143,6 +143,8 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn the_kernel_is_asked() {
+        use super::of;
+
         // /proc is never where a store lives, so it stands for the unknown; memory is local.
         assert_eq!(of("/proc".as_ref()).unwrap(), FsKind::Unknown);
         if std::path::Path::new("/dev/shm").is_dir() {

@@ -14,8 +14,12 @@ pub(crate) struct Body<'a> {
 
 impl<'a> Body<'a> {
     pub(crate) fn new(data: JsonRef<'a>) -> Self {
-        let message = data.get("message").filter(|message| message.kind() == JsonKind::Object);
-        Self { data, message }
+        // A plugin's own field of that name does not hide a message that is in its place.
+        let carries = |message: &JsonRef<'_>| {
+            message.kind() == JsonKind::Object
+                && (array(message.get("content")).is_some() || array(data.get("content")).is_none())
+        };
+        Self { data, message: data.get("message").filter(carries) }
     }
 
     /// The object `data.message`, where there is one.

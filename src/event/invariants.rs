@@ -24,6 +24,16 @@ use super::surface::{Mark, Surface};
 use super::{Event, SurfaceOp};
 
 /// The rules of one log, checked event by event.
+///
+/// ```
+/// use sessionlog::event::{Checker, Rule};
+///
+/// let mut checker = Checker::new();
+/// let found = checker.observe_line(r#"{"type":"turn/start","seq":0,"time":0,"data":{"turn":2}}"#);
+/// assert_eq!(found.len(), 1);
+/// assert_eq!(found[0].rule, Rule::I5);
+/// assert_eq!(found[0].to_string(), "I5 at event 0: the turn's number is 2, expected 1");
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Checker {
     place: u64,

@@ -23,6 +23,23 @@ const MAX_SPELLING: usize = 256;
 
 /// What is open after some events.
 ///
+/// ```
+/// use sessionlog::event::{Event, RepairState};
+///
+/// # fn main() -> sessionlog::Result<()> {
+/// let start = Event::parse_line(r#"{"type":"turn/start","seq":0,"time":5,"data":{"turn":1}}"#)?;
+/// let mut state = RepairState::new();
+/// state.observe(&start);
+///
+/// let closers = state.closers(1, start.time());
+/// assert_eq!(
+///     closers[0].to_line(),
+///     r#"{"type":"turn/end","seq":1,"time":5,"data":{"turn":1,"reason":{"kind":"interrupted"}}}"#
+/// );
+/// # Ok(())
+/// # }
+/// ```
+///
 /// Memory: one entry for each pending tool call of the open turn.
 #[derive(Debug, Clone, Default)]
 pub struct RepairState {

@@ -39,6 +39,29 @@ pub struct SurfaceNode {
 ///
 /// Appending costs O(1). A replace costs O(nodes it shadows), also when it is refused. Memory: 32 bytes for each
 /// surface event, none for any other event.
+///
+/// ```
+/// use sessionlog::event::{ReplaceError, Surface, SurfaceOp};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut surface = Surface::new();
+/// for seq in [1, 2, 4, 5] {
+///     surface.apply(seq, &SurfaceOp::Append)?;
+/// }
+/// surface.check_replace(1, 4, &[1, 2, 4], 7)?;
+/// surface.apply(7, &SurfaceOp::Replace { start: 1, end: 4 })?;
+///
+/// assert_eq!(surface.nodes().map(|node| node.seq).collect::<Vec<_>>(), [7, 5]);
+/// assert_eq!(surface.shadowed_by(2), Some(7));
+/// // Ends are compared by position: 7 stands before 5.
+/// assert!(surface.check_replace(7, 5, &[5, 7], 8).is_ok());
+/// assert_eq!(
+///     surface.check_replace(2, 5, &[], 8),
+///     Err(ReplaceError::AlreadyShadowed { seq: 2, by: 7 })
+/// );
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Default)]
 pub struct Surface {
     slots: Vec<Slot>,

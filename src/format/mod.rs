@@ -11,6 +11,7 @@ pub(crate) mod blocks;
 pub(crate) mod checksum;
 pub(crate) mod constants;
 pub(crate) mod control;
+pub(crate) mod directory;
 pub(crate) mod frame;
 pub(crate) mod frame_builder;
 pub(crate) mod index;

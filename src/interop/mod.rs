@@ -1,1 +1,7 @@
-//! The interop layer.
+//! Ways in and out of the store: other programs' files.
+//!
+//! What always holds: everything here goes through the public face of the store, so an importer can break no
+//! rule that an appending program could not. What is never done: writing closers, adding missing markers,
+//! skipping a line without saying so.
+
+pub mod jsonl;

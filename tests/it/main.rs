@@ -9,4 +9,5 @@ mod conformance_repair;
 mod conformance_surface;
 mod conformance_surface_invalid;
 mod folded;
+mod jsonl;
 mod vectors;

@@ -273,7 +273,7 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = value;
         }
-        resum(&mut bytes);
+        crate::format::blocks::resum(&mut bytes, &layout::BLOCKS);
         if let Ok(file) = IndexFile::open(bytes, &key()) {
             let _ = file.verify();
             for part in file.sessions().flatten() {
@@ -282,20 +282,6 @@ proptest! {
             }
         }
     }
-}
-
-/// Makes every checksum of a changed file right again, as far as its header leads to them.
-fn resum(bytes: &mut [u8]) {
-    let at = usize::try_from(layout::header::BLOCK_CRCS.u64(bytes)).unwrap_or(0);
-    let Some(blocks) = bytes.get(512..at) else { return };
-    let list: Vec<u8> = blocks.chunks(4096).flat_map(|b| crc32fast::hash(b).to_le_bytes()).collect();
-    let tail = bytes.len() - at;
-    if tail == list.len() {
-        bytes[at..].copy_from_slice(&list);
-    }
-    layout::header::BLOCK_CRCS_CRC.put(bytes, &crc32fast::hash(&list).to_le_bytes());
-    let crc = crc32fast::hash(&bytes[..508]);
-    bytes[508..512].copy_from_slice(&crc.to_le_bytes());
 }
 
 /// Not a test of correctness: prints what an event costs. Run with `--release -- --ignored --nocapture`.

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::cut::Cut;
-use super::pages::{Pages, SECTOR, Sector};
+use super::pages::{Pages, SECTOR, Sector, shared_sector};
 
 /// A sector that is written again and again without a sync keeps this many versions: the oldest and the newest.
 const VERSIONS: usize = 6;
@@ -91,7 +91,7 @@ impl Node {
     }
 
     fn push_version(&mut self, time: u64, sector: u64) {
-        let bytes = Arc::new(self.live.sector(sector));
+        let bytes = shared_sector(self.live.sector(sector));
         let versions = self.dirty.entry(sector).or_default();
         versions.push(Version { time, bytes, clean: false });
         if versions.len() > VERSIONS && self.syncing == 0 {
@@ -157,31 +157,35 @@ impl Node {
     /// What a power cut leaves.
     pub(super) fn after(&self, number: u64, cut: &Cut) -> Self {
         let kept = self.lens.iter().rposition(|(time, _)| cut.keeps(number, u64::MAX, *time));
-        let lens = kept.and_then(|kept| self.lens.get(..=kept)).unwrap_or_default();
-        let len = lens.last().map_or(self.durable_len, |(_, len)| *len);
+        let (lens, _) = self.lens.split_at(kept.map_or(0, |kept| kept + 1));
+        let (kept_at, len) = lens.last().copied().unwrap_or((0, self.durable_len));
         let mut pages = self.durable.clone();
         if let Some(shortest) = lens.iter().map(|(_, len)| *len).min().filter(|len| *len < self.durable_len) {
             pages.cut(shortest);
         }
-        let shrinks = self.shrinks(lens);
+        let shrinks = self.shrinks();
         for (sector, versions) in &self.dirty {
-            // A cut that became durable took what was behind it along.
-            let cuts = shrinks.iter().filter(|(_, len)| *len < (sector + 1) * SECTOR);
-            let since = cuts.map(|(time, _)| *time).max().unwrap_or(0);
-            let mut newest = versions.iter().rev().take_while(|v| v.time >= since);
+            let (start, end) = (sector * SECTOR, (sector + 1) * SECTOR);
+            // A cut that became durable took what was behind it along; without it, what was written there later has
+            // no place in the file.
+            let took = shrinks.iter().filter(|(time, len)| *time <= kept_at && *len < end);
+            let since = took.map(|(time, _)| *time).max().unwrap_or(0);
+            let lost = shrinks.iter().filter(|(time, len)| *time > kept_at && *len <= start);
+            let until = lost.map(|(time, _)| *time).min().unwrap_or(u64::MAX);
+            let mut newest = versions.iter().rev().filter(|v| (since..until).contains(&v.time));
             if let Some(kept) = newest.find(|v| cut.keeps(number, *sector, v.time)) {
-                pages.write(sector * SECTOR, kept.bytes.as_slice());
+                pages.write(start, kept.bytes.as_slice());
             }
         }
         pages.cut(len);
         Self::settled(pages, len, self.bad.clone())
     }
 
-    /// Those of `lens` that made the file shorter.
-    fn shrinks(&self, lens: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    /// The lengths since the last sync that made the file shorter, with their times.
+    fn shrinks(&self) -> Vec<(u64, u64)> {
         let mut before = self.durable_len;
         let mut shrinks = Vec::new();
-        for (time, len) in lens {
+        for (time, len) in &self.lens {
             if *len < before {
                 shrinks.push((*time, *len));
             }

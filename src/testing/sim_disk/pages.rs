@@ -46,6 +46,10 @@ impl Pages {
         for (number, inside, len) in pieces(off, bytes.len()) {
             let (now, behind) = rest.split_at(len);
             rest = behind;
+            if len == PAGE_BYTES && now.iter().all(|byte| *byte == 0) {
+                self.0.insert(number, zero_page());
+                continue;
+            }
             let page = Arc::make_mut(self.0.entry(number).or_insert_with(zero_page));
             if let Some(to) = page.get_mut(inside..inside + len) {
                 to.copy_from_slice(now);
@@ -119,6 +123,14 @@ fn zero_page() -> Arc<[u8; PAGE_BYTES]> {
     thread_local! {
         static ZERO: Arc<[u8; PAGE_BYTES]> = Arc::new([0; PAGE_BYTES]);
     }
-    // Shared: reserved space costs no memory before it is written.
+    // Shared: reserved and zero-filled space costs no memory before other bytes are written.
     ZERO.with(Arc::clone)
+}
+
+/// A copy of a sector's bytes; those that are all zero are one.
+pub(super) fn shared_sector(bytes: Sector) -> Arc<Sector> {
+    thread_local! {
+        static ZERO: Arc<Sector> = Arc::new([0; SECTOR_BYTES]);
+    }
+    if bytes.iter().all(|byte| *byte == 0) { ZERO.with(Arc::clone) } else { Arc::new(bytes) }
 }

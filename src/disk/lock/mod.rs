@@ -13,6 +13,11 @@
 //! A forked child inherits both locks with its descriptors, and holds them as long as it keeps them; the drop in the
 //! parent releases them all the same, and the drop in the child releases nothing.
 
+#[cfg(any(not(any(target_os = "linux", target_os = "android")), test))]
+mod flock;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod ofd;
+
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
@@ -22,6 +27,11 @@ use std::time::Duration;
 
 use super::DiskLock;
 use crate::{Error, ErrorKind, Result};
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+use flock as exclusive;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use ofd as exclusive;
 
 /// How often a lock is tried that only a passing query may be holding, and the pause between: a quarter of a second,
 /// against the microseconds that a query takes.
@@ -194,80 +204,5 @@ fn read_info(file: &File) -> String {
     }
 }
 
-/// Locks of the open file description: they belong to the handle and not to the process, unlike POSIX locks, which
-/// any close of any descriptor of the file would drop; and they can be asked about without taking one.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod exclusive {
-    use std::fs::File;
-    use std::io;
-
-    use nix::errno::Errno;
-    use nix::fcntl::{FcntlArg, fcntl};
-    use nix::libc;
-
-    pub(super) const QUERY_INTERFERES: bool = false;
-
-    /// The whole file, with a lock of the kind `kind`.
-    #[allow(clippy::cast_possible_truncation, reason = "the constants are small numbers of a wider type")]
-    fn whole(kind: i32) -> libc::flock {
-        libc::flock { l_type: kind as _, l_whence: libc::SEEK_SET as _, l_start: 0, l_len: 0, l_pid: 0 }
-    }
-
-    fn set(file: &File, kind: i32) -> io::Result<bool> {
-        loop {
-            match fcntl(file, FcntlArg::F_OFD_SETLK(&whole(kind))) {
-                Ok(_) => return Ok(true),
-                Err(Errno::EAGAIN | Errno::EACCES) => return Ok(false),
-                Err(Errno::EINTR) => {}
-                Err(e) => return Err(e.into()),
-            }
-        }
-    }
-
-    pub(super) fn take(file: &File) -> io::Result<bool> {
-        set(file, libc::F_WRLCK)
-    }
-
-    pub(super) fn release(file: &File) -> io::Result<bool> {
-        set(file, libc::F_UNLCK)
-    }
-
-    pub(super) fn is_held(file: &File) -> io::Result<bool> {
-        let mut found = whole(libc::F_WRLCK);
-        fcntl(file, FcntlArg::F_OFD_GETLK(&mut found))?;
-        Ok(i32::from(found.l_type) != libc::F_UNLCK)
-    }
-}
-
-/// `flock`: it belongs to the handle as well, but only trying it tells whether somebody has it.
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-mod exclusive {
-    use std::fs::{File, TryLockError};
-    use std::io;
-
-    pub(super) const QUERY_INTERFERES: bool = true;
-
-    fn answer(tried: Result<(), TryLockError>) -> io::Result<bool> {
-        match tried {
-            Ok(()) => Ok(true),
-            Err(TryLockError::WouldBlock) => Ok(false),
-            Err(TryLockError::Error(e)) => Err(e),
-        }
-    }
-
-    pub(super) fn take(file: &File) -> io::Result<bool> {
-        answer(file.try_lock())
-    }
-
-    pub(super) fn release(file: &File) -> io::Result<bool> {
-        file.unlock().map(|()| true)
-    }
-
-    pub(super) fn is_held(file: &File) -> io::Result<bool> {
-        let free = answer(file.try_lock_shared())?;
-        if free {
-            file.unlock()?;
-        }
-        Ok(!free)
-    }
-}
+#[cfg(test)]
+mod tests;
