@@ -41,3 +41,6 @@ pub(crate) use scan::{
     has_zero_sector, is_zero, read_frame,
 };
 pub(crate) use segment_header::{Ending, HeaderFault, SegmentHeader};
+
+#[cfg(test)]
+mod tests;
