@@ -5,7 +5,7 @@ use super::{blessing, page, spec_path};
 use crate::format::layout::Field;
 use crate::format::scan::{FrameStep, FrameView, ScanContext, read_frame};
 use crate::format::segment_header::{self, SegmentHeader};
-use crate::format::{Lsn, frame, is_zero, varint};
+use crate::format::{Lsn, Meta, frame, is_zero, varint};
 use std::fmt::Write;
 
 const BEGIN: &str = "<!-- dump: vectors/segment-example.bin -->\n";
@@ -53,6 +53,23 @@ fn put_fields(out: &mut String, file: &[u8], base: usize, fields: &[Field]) {
     }
 }
 
+/// The metadata in words.
+fn words(meta: &Meta) -> String {
+    let more = if meta.more() { ", MORE" } else { "" };
+    match meta {
+        Meta::Create(m) => format!("Create, dense {}{more}", m.dense),
+        Meta::Event(m) => format!(
+            "Event, coding {}, class {}, dense {}, seq {}, time {} ms{more}",
+            m.coding,
+            m.class,
+            m.dense,
+            m.seq,
+            m.time_ms.unwrap_or_default(),
+        ),
+        other => format!("{other:?}"),
+    }
+}
+
 fn put_frame(out: &mut String, file: &[u8], view: &FrameView<'_>) {
     let start = view.header.lsn.offset() as usize;
     put_fields(out, file, start, frame::fields::FIELDS);
@@ -65,7 +82,8 @@ fn put_frame(out: &mut String, file: &[u8], view: &FrameView<'_>) {
         let payload = record.payload.len();
         let meta_at = at + prefix + 4 + payload;
         let meta_len = at + len - 1 - meta_at;
-        writeln!(out, "      record {index} at LSN {}: {:?}", record.lsn, record.meta).unwrap();
+        let (place, what) = (record.lsn.offset(), words(&record.meta));
+        writeln!(out, "      record {index} at {place}: {what}").unwrap();
         put(out, file, at, prefix, &format!("length: {value}"));
         put(out, file, at + prefix, 4, "CRC");
         put(out, file, at + prefix + 4, payload, "payload");

@@ -178,6 +178,28 @@ pub(super) fn example_segment() -> Vec<u8> {
     file
 }
 
+/// Where its second frame starts.
+const SECOND: u32 = 720;
+
+/// A segment with one frame that reaches into four sectors.
+fn long_segment() -> Vec<u8> {
+    let header = header_first();
+    let (sector, chain) = header.encode();
+    let mut file = sector.to_vec();
+    let text = format!("\u{1}{{\"text\":\"{}\"}}", "x".repeat(1500));
+    let big = event(1, 0, 7, coding::PLAIN, text.as_bytes());
+    file.extend(frame_of(
+        frame_kind::DATA,
+        Lsn::new(1, 512),
+        chain,
+        false,
+        header.binding(),
+        &[create(1), big],
+    ));
+    file.resize(4096, 0);
+    file
+}
+
 fn slot(counter: u64) -> ControlSlot {
     ControlSlot {
         state: if counter.is_multiple_of(2) { State::Open } else { State::Closed },
@@ -265,15 +287,17 @@ impl List {
         self.add(later, kind, "segment-header-feature-0", forged(next, 508, |b| b[12] = 1));
 
         let example = example_segment();
-        let (kind, second) = (Kind::Segment, 792);
+        let long = long_segment();
+        let kind = Kind::Segment;
         self.add(good, kind, "segment-example", example.clone());
-        self.add(Verdict::Torn, kind, "segment-torn", changed(example.clone(), |b| b[1024..].fill(0)));
+        self.add(Verdict::Torn, kind, "segment-torn", changed(long.clone(), |b| b[1024..1536].fill(0)));
+        self.add(Verdict::Torn, kind, "segment-torn-header", changed(long, |b| b[512..1024].fill(0)));
         self.add(damaged, kind, "segment-damaged", changed(example.clone(), |b| b[600] ^= 1));
         self.add(damaged, kind, "segment-foreign-frame", {
-            let at = Lsn::new(1, second);
+            let at = Lsn::new(1, SECOND);
             let binding = header_first().binding();
             let other = frame_of(frame_kind::DATA, at, CHAIN, false, binding, &[chunk(1, 1)]);
-            changed(example, |b| b[second as usize..][..other.len()].copy_from_slice(&other))
+            changed(example, |b| b[SECOND as usize..][..other.len()].copy_from_slice(&other))
         });
     }
 
