@@ -1,0 +1,27 @@
+//! `backup`: a copy of the store, live or not, in a new directory.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::failure::{Ended, Outcome};
+use crate::output::{Output, say};
+use crate::stores::Stores;
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    target: &'a Path,
+    files: u64,
+    bytes: u64,
+}
+
+pub(crate) fn run(stores: &Stores, target: &Path, out: &mut Output) -> Ended {
+    let store = stores.read()?;
+    let report = store.backup(target)?;
+    if out.json {
+        out.json(&Shown { target, files: report.files, bytes: report.bytes })?;
+    } else {
+        say(format_args!("{}: {} files, {} bytes", target.display(), report.files, report.bytes));
+    }
+    Ok(Outcome::Fine)
+}

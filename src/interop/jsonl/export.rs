@@ -1,0 +1,27 @@
+//! A stored session as a file.
+//!
+//! What always holds: a fork's file is complete, inherited events included. What is never done: publishing a
+//! file of a session whose events could not all be read.
+
+use std::path::Path;
+
+use super::writer::{WriteOptions, WrittenFile, write_file};
+use crate::Result;
+use crate::store::SessionStore;
+
+/// A session that was exported.
+pub type Exported = WrittenFile;
+
+/// Writes the session `id` of `store` below `root`.
+///
+/// # Errors
+/// As [`write_file`], and a session that is not there or that has damage (kind `Corrupt`).
+pub fn export_session(
+    store: &SessionStore,
+    id: &str,
+    root: &Path,
+    options: WriteOptions,
+) -> Result<Exported> {
+    let session = store.open(id)?;
+    write_file(root, session.header(), session.events(), options)
+}
