@@ -7,6 +7,8 @@
 mod append;
 mod body;
 mod derive;
+#[cfg(doctest)]
+mod compile_fail;
 mod envelope;
 mod header;
 mod invariants;

@@ -5,9 +5,12 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod conformance_invariants;
+mod conformance_json;
 mod conformance_repair;
 mod conformance_surface;
 mod conformance_surface_invalid;
+mod event_lines;
 mod folded;
+mod json_text;
 mod jsonl;
 mod vectors;

@@ -15,8 +15,13 @@ pub(crate) fn bundled(file: &str) -> Vec<JsonText> {
     cases(&root.join(file))
 }
 
-/// All cases of `file` in the shared set; nothing where the set is absent.
+/// All cases of `file` in the shared set, one a line; nothing where the set is absent.
 pub(crate) fn shared(file: &str) -> Option<Vec<JsonText>> {
+    Some(cases(&shared_path(file)?))
+}
+
+/// Where `file` of the shared set is; nothing where the set is absent.
+pub(crate) fn shared_path(file: &str) -> Option<PathBuf> {
     let root = env::var_os("SESSIONLOG_SHARED")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
     let path = root.join("conformance").join(file);
@@ -24,7 +29,7 @@ pub(crate) fn shared(file: &str) -> Option<Vec<JsonText>> {
         eprintln!("skipped: {} is not there", path.display());
         return None;
     }
-    Some(cases(&path))
+    Some(path)
 }
 
 fn cases(path: &Path) -> Vec<JsonText> {

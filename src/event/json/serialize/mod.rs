@@ -85,7 +85,8 @@ impl Writer {
             .filter_map(|open| match open {
                 Open::Array { next: 0 } => None,
                 Open::Array { next } => Some(Step::Index(next.saturating_sub(1))),
-                Open::Object { empty: true, .. } => None,
+                // A name never stands at the text's first byte.
+                Open::Object { key, .. } if key.end == 0 => None,
                 Open::Object { key, .. } => Some(Step::Key(self.out.get(key.clone()).unwrap_or(""))),
             })
             .collect();
@@ -122,10 +123,11 @@ impl Writer {
     }
 
     fn comma(&mut self) {
-        if let Some(Open::Object { empty, .. }) = self.open.last_mut()
-            && !std::mem::replace(empty, false)
-        {
-            self.out.push(',');
+        if let Some(Open::Object { empty, key }) = self.open.last_mut() {
+            *key = 0..0;
+            if !std::mem::replace(empty, false) {
+                self.out.push(',');
+            }
         }
     }
 
@@ -418,3 +420,6 @@ impl ser::SerializeMap for Compound<'_> {
         self.finish()
     }
 }
+
+#[cfg(test)]
+mod tests;
