@@ -6,9 +6,9 @@
 
 mod append;
 mod body;
-mod derive;
 #[cfg(doctest)]
 mod compile_fail;
+mod derive;
 mod envelope;
 mod header;
 mod invariants;

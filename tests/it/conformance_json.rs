@@ -18,7 +18,7 @@ struct Counts {
     refused_value: usize,
     /// The reference ran out of stack; nesting is no reason to refuse within the limit (J).
     accepted_where_the_stack_ended: usize,
-    /// The later snapshot refuses -0, lone surrogates as keys and the like; the earlier one and V3 keep them.
+    /// The later snapshot refuses every spelling of -0, which its printing would lose; we keep it (V3).
     accepted_where_h_refuses: usize,
     /// The reference parses and prints again; we keep the text (V3): numbers, escapes, spaces, duplicates.
     kept_where_the_reference_respells: usize,
