@@ -1,183 +1,484 @@
 //! The engine: one segmented, checksummed, append-only log for all sessions, and the indexes derived from it.
+//!
+//! The log is the truth; tables, index files and directory runs are folds of it that are rebuilt when they cannot be
+//! used. Nothing here knows what an event means beyond its class; that is the store's.
 
-// The face stands before its machinery.
-#![allow(
-    dead_code,
-    unused_variables,
-    unused_imports,
-    unreachable_pub,
-    clippy::unused_self,
-    clippy::needless_pass_by_value
-)]
+// The directory takes up the rest.
+#![allow(dead_code)]
 
+mod catalog;
+mod commit;
+mod commit_state;
+mod counters;
+mod create;
+mod directory;
+mod doubt;
+mod files;
+mod follow;
+mod indexer;
+mod keeper;
+mod live;
+mod notes;
+mod places;
+mod reader;
+mod rebuild;
+mod recover;
+mod replay;
 mod report;
+mod scan;
+mod segments;
+mod shared;
+mod space;
+mod survey;
 mod ticket;
 mod types;
+mod window;
+
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use crate::disk::Disk;
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::Event;
-use crate::format::lsn::Lsn;
-use crate::rt::Runtime;
+use crate::event::{Event, MAX_BATCH_BYTES};
+use crate::format::index::{SegmentKey, SegmentTable};
+use crate::format::{Binding, Lsn, State as ControlState, frame_kind};
+use crate::rt::{Runtime, TaskHandle};
 
+use indexer::Indexer;
+use keeper::Keeper;
+use shared::Shared;
+
+pub(crate) use reader::EventIter;
 pub use report::{BackupReport, Cut, Finding, LogCounters, Loss, RecoveryReport, VerifySummary};
-pub use ticket::Ticket;
+pub(crate) use ticket::Ticket;
 pub use types::Durability;
 pub(crate) use types::{Appended, Entry, Fork, LogOptions, Note, SessionEntry, Structure};
 
-fn pending<T>() -> Result<T> {
-    Err(Error::new(ErrorKind::Internal, "not built yet"))
-}
+/// Unwritten bytes at which the background drains at once.
+const DRAIN_BYTES: usize = 64 << 10;
 
 /// A store's log, open for writing or for reading. Cheap to clone; the last clone closes it.
-#[derive(Clone, Debug)]
-pub(crate) struct Log {}
+#[derive(Clone)]
+pub(crate) struct Log {
+    handle: Arc<Handle>,
+}
 
-/// Events in seq order. A damaged or missing one is an error at its place; the next call goes on behind it.
-pub(crate) struct EventIter {}
+struct Handle {
+    shared: Arc<Shared>,
+    tasks: Mutex<Vec<TaskHandle>>,
+    closed: Mutex<Option<Result<()>>>,
+}
 
-impl Iterator for EventIter {
-    type Item = Result<Event>;
-    fn next(&mut self) -> Option<Self::Item> {
-        None
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Log").field("path", &self.handle.shared.disk.path()).finish_non_exhaustive()
     }
 }
 
 impl Log {
-    /// Opens for writing; recovers first. `create` makes a missing store (an absent one is `NotFound` otherwise).
+    /// Opens for writing; recovers first. `create` makes a missing store.
+    ///
+    /// # Errors
+    /// `NotFound` (no store and no `create`), `Locked`, `Version`, `Unsupported` (a network file system), `Corrupt`
+    /// (nothing can be written safely), or a failed disk call.
     pub(crate) fn open_writer(
         disk: Arc<dyn Disk>,
         rt: Arc<dyn Runtime>,
         options: LogOptions,
         create: bool,
     ) -> Result<(Self, RecoveryReport)> {
-        pending()
+        let (shared, report) = recover::open_writer(disk, rt, options, create)?;
+        let keeper =
+            shared.rt.spawn("sessionlog-keeper", Box::new(Keeper { shared: Arc::downgrade(&shared) }))?;
+        let indexer =
+            shared.rt.spawn("sessionlog-indexer", Box::new(Indexer { shared: Arc::downgrade(&shared) }))?;
+        // Both are set once, here.
+        let _ = shared.keeper.set(keeper.bell());
+        let _ = shared.indexer.set(indexer.bell());
+        let handle = Handle { shared, tasks: Mutex::new(vec![keeper, indexer]), closed: Mutex::new(None) };
+        Ok((Self { handle: Arc::new(handle) }, report))
     }
 
     /// Opens for reading, beside a live writer or without one. Writes nothing.
+    ///
+    /// # Errors
+    /// `NotFound`, `Version`, or a failed disk call.
     pub(crate) fn open_reader(
         disk: Arc<dyn Disk>,
         rt: Arc<dyn Runtime>,
         options: LogOptions,
     ) -> Result<(Self, RecoveryReport)> {
-        pending()
+        let (shared, report) = follow::open_reader(disk, rt, options)?;
+        let handle = Handle { shared, tasks: Mutex::default(), closed: Mutex::new(None) };
+        Ok((Self { handle: Arc::new(handle) }, report))
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        &self.handle.shared
     }
 
     /// Of a reader: takes in what a writer made durable since. True if anything changed.
     pub(crate) fn refresh(&self) -> Result<bool> {
-        pending()
+        self.shared().refresh()
     }
 
     pub(crate) fn is_writer(&self) -> bool {
-        false
+        self.shared().state().commit.is_some()
     }
 
     /// The newest undeleted, published session of that id.
     pub(crate) fn lookup(&self, id: &str) -> Result<Option<SessionEntry>> {
-        pending()
+        self.shared().lookup(id)
     }
 
     /// A session by dense id, deleted and staged ones too.
     pub(crate) fn session(&self, dense: u64) -> Result<Option<SessionEntry>> {
-        pending()
+        self.shared().session(dense)
     }
 
     /// Dense ids of all visible sessions, ascending (creation order).
     pub(crate) fn sessions(&self) -> Result<Vec<u64>> {
-        pending()
+        self.shared().sessions()
     }
 
     /// Visible sessions forked off this one.
     pub(crate) fn children(&self, dense: u64) -> Result<Vec<u64>> {
-        pending()
+        self.shared().children(dense)
     }
 
     /// A dense id that was never used.
     pub(crate) fn allocate_dense(&self) -> Result<u64> {
-        pending()
+        let mut state = self.shared().state();
+        state.writer()?;
+        let dense = state.live.next_dense;
+        state.live.next_dense = dense.saturating_add(1);
+        let next = state.live.next_dense;
+        state.writer()?.set_next_dense(next);
+        Ok(dense)
     }
 
-    /// Keeps a session's state in memory until [`detach`](Self::detach): needed before appending to it. A session
-    /// that is created needs no attach before its Create record; `append` of Create/Fork attaches it.
+    /// Keeps a session's state in memory until [`detach`](Self::detach): needed before appending to it. Appending a
+    /// Create or Fork record attaches the new session.
     pub(crate) fn attach(&self, dense: u64) -> Result<SessionEntry> {
-        pending()
+        self.shared().attach(dense)
     }
 
-    pub(crate) fn detach(&self, dense: u64) {}
+    pub(crate) fn detach(&self, dense: u64) {
+        self.shared().detach(dense);
+    }
 
-    /// Appends one atomic batch. Set the MORE flag on all records but the last. Never blocks.
+    /// Appends one atomic batch, with the MORE flag on all records but the last. Never blocks, never does I/O.
+    ///
+    /// # Errors
+    /// `Backpressure`, `Full`, `TooLarge`, `Poisoned`, `Closed`, `Forked`, `ReadOnly`; nothing was accepted.
     pub(crate) fn append(&self, entries: &[Entry]) -> Result<Appended> {
-        pending()
+        let shared = self.shared();
+        let bytes: usize = entries.iter().map(|entry| entry.record.stored_len()).sum();
+        if bytes > MAX_BATCH_BYTES {
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                format!("a batch of {bytes} bytes; at most {MAX_BATCH_BYTES} are taken at once"),
+            ));
+        }
+        let privileged =
+            entries.iter().all(|entry| matches!(entry.note, Note::Delete { .. } | Note::AcceptLoss { .. }));
+        let mut places = Vec::with_capacity(entries.len());
+        let mut state = shared.state();
+        let fresh = state.writer()?.has_open_records();
+        if !fresh {
+            // One check a group: a forked child would write into its parent's log.
+            drop(state);
+            shared.check_process()?;
+            state = shared.state();
+        }
+        let taken = state.writer()?.append(entries, privileged, &mut places);
+        let end = match taken {
+            Ok(end) => end,
+            Err(error) => {
+                drop(state);
+                if error.is_backpressure() || error.is_full() {
+                    shared.counters.backpressure.add(1);
+                    shared.ring_keeper();
+                }
+                return Err(error);
+            }
+        };
+        let first = places.first().copied().unwrap_or(end);
+        let ring = self.note(&mut state, entries, &places, end)?;
+        drop(state);
+        if ring {
+            shared.ring_keeper();
+        }
+        Ok(Appended { first, end })
+    }
+
+    /// Brings the index up to date; true if the keeper has something to do now.
+    fn note(
+        &self,
+        state: &mut shared::Held<'_>,
+        entries: &[Entry],
+        places: &[Lsn],
+        end: Lsn,
+    ) -> Result<bool> {
+        let now = self.shared().rt.monotonic();
+        let state = &mut **state;
+        let commit = state
+            .commit
+            .as_mut()
+            .ok_or_else(|| Error::new(ErrorKind::Internal, "an append without a writer"))?;
+        let space = commit.space();
+        if state.live.table(end.segment()).is_none() {
+            let store = commit.control().store;
+            let binding = Binding { store, salt: space.salt, epoch: space.segment_epoch };
+            state.live.add_table(
+                SegmentTable::new(SegmentKey { store, segment: space.number, salt: space.salt }),
+                binding,
+            );
+        }
+        let tight = commit.space().is_tight(end.offset());
+        let bytes = commit.unwritten_bytes();
+        for (entry, place) in entries.iter().zip(places) {
+            state.live.note(&entry.note, *place, entry.record.stored_len())?;
+            if let Note::Create { dense, .. } | Note::Fork { dense, .. } = entry.note {
+                state.live.attach(dense);
+            }
+        }
+        let was_idle = state.unwritten_since.is_none();
+        if was_idle {
+            state.unwritten_since = Some(now);
+        }
+        let crossed = bytes >= DRAIN_BYTES && !state.drain_rung;
+        state.drain_rung = bytes >= DRAIN_BYTES;
+        Ok(was_idle || crossed || tight)
     }
 
     /// Returns when everything up to `upto` has come as far as `how`.
     pub(crate) fn flush(&self, upto: Lsn, how: Durability) -> Result<()> {
-        pending()
+        self.shared().flush(upto, how)
     }
 
     pub(crate) fn ticket(&self, upto: Lsn) -> Ticket {
-        Ticket::ready()
+        Ticket::new(Arc::clone(self.shared()), upto)
     }
 
     /// A position that covers everything accepted so far.
     pub(crate) fn tail(&self) -> Lsn {
-        Lsn::NONE
+        self.shared().state().commit.as_ref().map_or(Lsn::NONE, commit_state::CommitState::tail)
     }
 
     pub(crate) fn durable(&self) -> Lsn {
-        Lsn::NONE
+        self.shared().state().commit.as_ref().map_or(Lsn::NONE, commit_state::CommitState::durable)
     }
 
     pub(crate) fn written(&self) -> Lsn {
-        Lsn::NONE
+        self.shared().state().commit.as_ref().map_or(Lsn::NONE, commit_state::CommitState::written)
     }
 
-    /// Blocks until an append of `bytes` may go through (or has a lasting reason to fail, which is returned).
+    /// Blocks until an append of `bytes` may go through, or something other than room is the matter.
+    ///
+    /// # Errors
+    /// `Full` when space could not be prepared, `Poisoned`, `Closed`, `ReadOnly`.
     pub(crate) fn wait_for_room(&self, bytes: usize) -> Result<()> {
-        pending()
+        let shared = self.shared();
+        shared.check_process()?;
+        loop {
+            let seen = shared.room_seen();
+            {
+                let mut state = shared.state();
+                let commit = state.writer()?;
+                commit.check_usable()?;
+                if commit.has_room(bytes)? {
+                    return Ok(());
+                }
+                let tail = commit.tail();
+                commit.want(tail, false);
+            }
+            shared.ring_keeper();
+            shared.await_room(seen);
+        }
     }
 
     /// The error that poisoned the writer, if any.
     pub(crate) fn fault(&self) -> Option<Error> {
-        None
+        self.shared().state().commit.as_ref().and_then(|commit| commit.fault().cloned())
     }
 
     pub(crate) fn event(&self, entry: &SessionEntry, seq: u64) -> Result<Option<Event>> {
-        pending()
+        self.shared().event(entry, seq)
     }
 
     /// The events `[from, to)` of a session, inherited ones included.
     pub(crate) fn events(&self, entry: &SessionEntry, from: u64, to: u64) -> Result<EventIter> {
-        pending()
+        self.shared().events(entry, from, to)
     }
 
     /// Everything below `to` that is no chunk, in seq order, inherited included; and the first hole met, if any.
     pub(crate) fn structure(&self, entry: &SessionEntry, to: u64) -> Result<(Vec<Structure>, Option<Error>)> {
-        pending()
+        self.shared().structure(entry, to)
     }
 
     /// Why the session is not proven whole, if so (P2): then a resume needs `accept_loss`.
     pub(crate) fn doubt(&self, entry: &SessionEntry) -> Result<Option<Error>> {
-        pending()
+        self.shared().doubt(entry).map(|doubt| doubt.map(|doubt| doubt.error))
+    }
+
+    /// The next seq after accepting the loss: none that a lost event may have had is used again.
+    pub(crate) fn seq_after_loss(&self, entry: &SessionEntry) -> Result<u64> {
+        Ok(self.shared().doubt(entry)?.map_or(entry.next_seq, |doubt| doubt.next_seq))
     }
 
     pub(crate) fn counters(&self) -> LogCounters {
-        LogCounters::default()
+        self.shared().report_counters()
     }
 
     pub(crate) fn verify(&self, found: &mut dyn FnMut(Finding)) -> Result<VerifySummary> {
-        pending()
+        let _ = found;
+        Err(Error::new(ErrorKind::Internal, "not built yet"))
     }
 
     /// Copies the store, as far as it is durable, into an empty directory.
     pub(crate) fn backup(&self, target: Arc<dyn Disk>) -> Result<BackupReport> {
-        pending()
+        drop(target);
+        Err(Error::new(ErrorKind::Internal, "not built yet"))
     }
 
     /// Flushes, writes the close mark and refuses everything afterwards. Idempotent.
+    ///
+    /// # Errors
+    /// The last flush failed: what it was to make durable may be lost.
     pub(crate) fn close(&self) -> Result<()> {
-        pending()
+        self.handle.close()
+    }
+}
+
+impl Handle {
+    fn close(&self) -> Result<()> {
+        let mut closed = self.closed.lock();
+        if let Some(result) = closed.as_ref() {
+            return result.clone();
+        }
+        let result = self.finish();
+        *closed = Some(result.clone());
+        result
+    }
+
+    fn finish(&self) -> Result<()> {
+        let shared = &self.shared;
+        if shared.state().commit.is_none() {
+            return Ok(());
+        }
+        shared.check_process()?;
+        let flushed = self.last_flush();
+        {
+            let mut state = shared.state();
+            state.stopping = true;
+            if let Some(commit) = state.commit.as_mut() {
+                commit.close();
+            }
+        }
+        for task in self.tasks.lock().drain(..) {
+            task.ring();
+            let joined = task.join();
+            if let Err(error) = joined {
+                tracing::error!(%error, "a background task ended badly");
+            }
+        }
+        shared.wake_everyone();
+        *shared.lock.lock() = None;
+        flushed
+    }
+
+    /// Everything durable, the close mark, and CONTROL in the state closed. `Err` leaves the log for recovery.
+    fn last_flush(&self) -> Result<()> {
+        let shared = &self.shared;
+        let tail = {
+            let mut state = shared.state();
+            let commit = state.writer()?;
+            commit.check_usable()?;
+            commit.tail()
+        };
+        shared.flush(tail, Durability::Durable)?;
+        let end = {
+            let mut state = shared.state();
+            let commit = state.writer()?;
+            match commit.push_mark(frame_kind::CLOSE) {
+                Ok(end) => end,
+                // Without room the next open recovers instead of going on; nothing is lost.
+                Err(_) => return Ok(()),
+            }
+        };
+        shared.flush(end, Durability::Durable)?;
+        let next_dense = shared.state().live.next_dense;
+        {
+            let mut state = shared.state();
+            state.writer()?.touch_control(|slot| {
+                slot.state = ControlState::Closed;
+                slot.next_dense = slot.next_dense.max(next_dense);
+            });
+        }
+        shared.drive()?;
+        shared.files.control()?.sync_data()
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if let Err(error) = self.close()
+            && error.kind() != ErrorKind::Forked
+        {
+            tracing::error!(%error, "closing the store failed; the next open recovers");
+        }
+    }
+}
+
+impl Shared {
+    /// Carries out what is due until nothing is, waiting for the token if another thread has it.
+    fn drive(&self) -> Result<()> {
+        loop {
+            {
+                let mut state = self.state();
+                let commit = state.writer()?;
+                if let Some(fault) = commit.fault() {
+                    return Err(fault.clone());
+                }
+                if !commit.needs_work() {
+                    return Ok(());
+                }
+                if !state.leading {
+                    state.leading = true;
+                    drop(state);
+                    self.lead(Lsn(u64::MAX), true);
+                    continue;
+                }
+            }
+            let seen = self.room_seen();
+            if self.state().leading {
+                self.await_room(seen);
+            }
+        }
+    }
+
+    fn report_counters(&self) -> LogCounters {
+        let counters = &self.counters;
+        LogCounters {
+            syncs: counters.syncs.get(),
+            groups: counters.groups.get(),
+            records: counters.records.get(),
+            largest_group: counters.largest_group.get(),
+            bytes_written: counters.bytes_written.get(),
+            waits: counters.waits.get(),
+            backpressure: counters.backpressure.get(),
+            decoded_records: counters.decoded_records.get(),
+            reads: counters.reads.get(),
+            bytes_read: counters.bytes_read.get(),
+            indexes_built: counters.indexes_built.get(),
+            checkpoints: counters.checkpoints.get(),
+            quarantined_bytes: 0,
+            used_bytes: 0,
+        }
     }
 }

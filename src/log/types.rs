@@ -69,10 +69,24 @@ pub(crate) struct Entry {
 pub(crate) enum Note {
     Event { dense: u64, seq: u64, class: Class, op: Option<SurfaceOp>, time_ms: i64 },
     Create { dense: u64, id: Arc<str>, header: Arc<str>, staged: bool },
-    Fork { dense: u64, id: Arc<str>, header: Arc<str>, fork: Fork },
+    Fork { dense: u64, id: Arc<str>, header: Arc<str>, fork: Fork, staged: bool },
     Delete { dense: u64 },
     Publish { dense: u64 },
     AcceptLoss { dense: u64, next_seq: u64 },
+}
+
+impl Note {
+    /// The session that the record is about.
+    pub(crate) fn dense(&self) -> u64 {
+        match self {
+            Self::Event { dense, .. }
+            | Self::Create { dense, .. }
+            | Self::Fork { dense, .. }
+            | Self::Delete { dense }
+            | Self::Publish { dense }
+            | Self::AcceptLoss { dense, .. } => *dense,
+        }
+    }
 }
 
 /// Where a batch went.

@@ -20,7 +20,7 @@ pub(super) fn fork(dense: u64, header: &Header, fork: Fork, more: bool) -> Entry
     let (id, text, draft) = opening(header);
     let Fork { parent, ancestor, cut } = fork;
     let meta = Meta::Fork(ForkMeta { more, staged: false, dense, parent, ancestor, cut });
-    Entry { record: draft.seal(&meta), note: Note::Fork { dense, id, header: text, fork } }
+    Entry { record: draft.seal(&meta), note: Note::Fork { dense, id, header: text, fork, staged: false } }
 }
 
 /// The end of a session.

@@ -7,11 +7,11 @@
 
 mod encode;
 mod file;
-pub(crate) mod layout;
+mod layout;
 pub(crate) mod part;
 mod table;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 
 use crate::event::{Class, SurfaceOp};
 use crate::format::lsn::StoreId;

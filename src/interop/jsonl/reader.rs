@@ -237,9 +237,7 @@ impl<R: BufRead> Reader<R> {
         };
         self.line = line.number;
         let (offset, end) = (line.offset, line.offset + line.length);
-        let item = read_line(&line, self.next_seq);
-        self.lines.forget();
-        match item {
+        match read_line(&line, self.next_seq) {
             Item::Event(event) => {
                 self.next_seq += 1;
                 self.kept_bytes = end;

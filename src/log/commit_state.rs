@@ -1,0 +1,556 @@
+//! The commit state machine (T1): group building, rotation, draining, preparation and poisoning, without I/O.
+//!
+//! A driver asks [`CommitState::next_work`] for the one disk operation that is due, carries it out without any
+//! lock, and reports back with [`CommitState::done`]. Exactly one operation is in flight (COMMIT: K = 1), so the
+//! order on disk is write, sync, control, publish. Nothing here blocks, reads a clock or touches a file.
+//!
+//! Always holds: `durable <= synced <= written <= tail`; everything not yet synced lies in one segment; a group
+//! never moves to another segment; after a fault nothing is written, synced or acknowledged any more (G5).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::{
+    Binding, ControlSlot, Ending, FIRST_FRAME, FrameBuilder, Lsn, SegmentHeader, StoreId, frame_kind,
+};
+
+use super::space::{MARKS_RESERVE, NextSegment, Space};
+use super::types::Entry;
+
+/// One disk operation for the driver.
+#[derive(Debug, Clone)]
+pub(crate) enum Work {
+    /// Write the bytes of a finished frame at its place.
+    Write { at: Lsn, frame: Arc<FrameBuilder> },
+    /// Write the header of a prepared segment, sync it, rename it and sync the directory.
+    Start { header: SegmentHeader },
+    /// Sync the data of a segment file.
+    Sync { segment: u32 },
+    /// Write a CONTROL slot.
+    Control { slot: Box<ControlSlot> },
+}
+
+/// What a completed operation changed for those who wait.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Progress {
+    /// Groups up to this one are written.
+    pub written_group: u64,
+    /// Groups up to this one are durable; set only when that moved.
+    pub durable_group: Option<u64>,
+    /// A segment that ended with this operation.
+    pub ended: Option<u32>,
+}
+
+#[derive(Debug)]
+enum Item {
+    Frame { group: u64, end: Lsn, frame: Arc<FrameBuilder> },
+    Start { after: Lsn, header: SegmentHeader },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum InFlight {
+    Write { group: u64, end: Lsn },
+    Start { number: u32 },
+    Sync { covers: Lsn, group: u64 },
+    Control { covers: Lsn, group: u64 },
+}
+
+/// What the machine starts from: the end that recovery left, durable.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    pub store: StoreId,
+    pub epoch: u64,
+    pub padded: bool,
+    pub unflushed_bytes: usize,
+    /// First free place of the active segment.
+    pub tail: Lsn,
+    pub chain: u32,
+    pub space: Space,
+    pub control: ControlSlot,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct CommitState {
+    epoch: u64,
+    store: StoreId,
+    padded: bool,
+    unflushed_bytes: usize,
+    space: Space,
+    control: ControlSlot,
+    open: FrameBuilder,
+    spare: Option<FrameBuilder>,
+    queue: VecDeque<Item>,
+    in_flight: Option<InFlight>,
+    writing: Option<Arc<FrameBuilder>>,
+    chain: u32,
+    queued_bytes: usize,
+    open_group: u64,
+    written_group: u64,
+    synced_group: u64,
+    durable_group: u64,
+    written: Lsn,
+    synced: Lsn,
+    durable: Lsn,
+    /// End of the last frame that carries records: what a witness frame still has to promise.
+    last_data_end: Lsn,
+    promised: Lsn,
+    want_written: Lsn,
+    want_durable: Lsn,
+    control_due: bool,
+    /// Flushes that wait for the open group, and how many waited for the last one: what a leader gathers by.
+    joined: u32,
+    joined_last: u32,
+    fault: Option<Error>,
+    closed: bool,
+}
+
+impl CommitState {
+    pub(crate) fn new(origin: Origin) -> Self {
+        let tail = origin.tail;
+        let binding = Self::binding_of(origin.store, &origin.space);
+        Self {
+            epoch: origin.epoch,
+            store: origin.store,
+            padded: origin.padded,
+            unflushed_bytes: origin.unflushed_bytes,
+            space: origin.space,
+            control: origin.control,
+            open: FrameBuilder::new(tail, origin.epoch, binding, origin.padded),
+            spare: None,
+            queue: VecDeque::new(),
+            in_flight: None,
+            writing: None,
+            chain: origin.chain,
+            queued_bytes: 0,
+            open_group: 1,
+            written_group: 0,
+            synced_group: 0,
+            durable_group: 0,
+            written: tail,
+            synced: tail,
+            durable: tail,
+            last_data_end: tail,
+            promised: tail,
+            want_written: tail,
+            want_durable: tail,
+            control_due: false,
+            joined: 0,
+            joined_last: 0,
+            fault: None,
+            closed: false,
+        }
+    }
+
+    fn binding_of(store: StoreId, space: &Space) -> Binding {
+        Binding { store, salt: space.salt, epoch: space.segment_epoch }
+    }
+
+    /// Takes one atomic batch into the open group, or refuses it whole. `places` gets a record LSN per entry.
+    pub(crate) fn append(
+        &mut self,
+        entries: &[Entry],
+        privileged: bool,
+        places: &mut Vec<Lsn>,
+    ) -> Result<Lsn> {
+        self.check_usable()?;
+        let lens: Vec<usize>;
+        let one: [usize; 1];
+        let lens: &[usize] = match entries {
+            [entry] => {
+                one = [entry.record.stored_len()];
+                &one
+            }
+            _ => {
+                lens = entries.iter().map(|e| e.record.stored_len()).collect();
+                &lens
+            }
+        };
+        let bytes: usize = lens.iter().sum();
+        let pending = self.pending_bytes();
+        if pending > 0 && pending.saturating_add(bytes) > self.unflushed_bytes {
+            self.want_written = self.tail();
+            return Err(backpressure("the bound of unflushed bytes is reached"));
+        }
+        self.make_room(lens, privileged)?;
+        for entry in entries {
+            places.push(self.open.push(&entry.record));
+        }
+        self.last_data_end = self.tail();
+        Ok(self.tail())
+    }
+
+    /// Makes sure that the open group can take records of these lengths, rotating to the prepared segment when
+    /// the active one has no room left.
+    fn make_room(&mut self, lens: &[usize], privileged: bool) -> Result<()> {
+        if self.fits(lens, privileged)? { Ok(()) } else { self.rotate() }
+    }
+
+    /// True: into the open group. False: after rotating. Otherwise the refusal.
+    fn fits(&mut self, lens: &[usize], privileged: bool) -> Result<bool> {
+        let need = self.open.start().offset().saturating_add(self.open.len_if(lens));
+        if self.space.takes(need, privileged) {
+            return Ok(true);
+        }
+        if self.space.could_take(need) {
+            return Err(self.space.refuse(need, "the active segment is being extended"));
+        }
+        let fresh = FrameBuilder::new(
+            Lsn::new(self.space.number.saturating_add(1), FIRST_FRAME),
+            0,
+            Binding::default(),
+            self.padded,
+        );
+        let need = FIRST_FRAME.saturating_add(fresh.len_if(lens));
+        if !self.space.next_takes(need) {
+            return Err(self.space.refuse_next(need, "the next segment is being prepared"));
+        }
+        Ok(false)
+    }
+
+    fn rotate(&mut self) -> Result<()> {
+        self.seal_open(frame_kind::DATA)?;
+        self.seal_open(frame_kind::SEAL)?;
+        let end = self.open.start();
+        let Some(next) = self.space.take_next() else {
+            return Err(Error::new(ErrorKind::Internal, "rotation without a prepared segment"));
+        };
+        let NextSegment { number, salt, capacity, .. } = next;
+        let header = SegmentHeader {
+            store: self.store,
+            number,
+            previous: end.segment(),
+            epoch: self.epoch,
+            salt,
+            previous_end: end.offset(),
+            previous_chain: self.chain,
+            previous_why: Ending::Sealed,
+            next_dense: self.control.next_dense,
+            capacity,
+            padded: self.padded,
+        };
+        let (_, crc) = header.encode();
+        self.queue.push_back(Item::Start { after: end, header });
+        self.chain = crc;
+        self.space.enter(next, self.epoch);
+        let binding = Self::binding_of(self.store, &self.space);
+        self.open = FrameBuilder::new(Lsn::new(number, FIRST_FRAME), self.epoch, binding, self.padded);
+        Ok(())
+    }
+
+    /// Finishes the open group as a frame of `kind` and opens the next one behind it. A data group without
+    /// records is left alone; marks have none.
+    fn seal_open(&mut self, kind: u8) -> Result<()> {
+        if kind == frame_kind::DATA && self.open.is_empty() {
+            return Ok(());
+        }
+        if kind == frame_kind::DATA {
+            self.joined_last = std::mem::take(&mut self.joined);
+        }
+        let promise = self.synced;
+        let finished = self.open.finish(kind, promise, self.chain);
+        self.chain = finished.crc;
+        self.promised = promise;
+        let binding = Self::binding_of(self.store, &self.space);
+        let next = match self.spare.take() {
+            Some(mut spare) => {
+                spare.rebind(finished.end, self.epoch, binding, self.padded);
+                spare
+            }
+            None => FrameBuilder::new(finished.end, self.epoch, binding, self.padded),
+        };
+        let frame = Arc::new(std::mem::replace(&mut self.open, next));
+        self.queued_bytes = self.queued_bytes.saturating_add(frame.bytes().len());
+        self.queue.push_back(Item::Frame { group: self.open_group, end: finished.end, frame });
+        self.open_group = self.open_group.saturating_add(1);
+        Ok(())
+    }
+
+    /// The operation that is due, if any; the caller must hold the writer token and report with [`Self::done`].
+    pub(crate) fn next_work(&mut self) -> Option<Work> {
+        if self.fault.is_some() || self.in_flight.is_some() {
+            return None;
+        }
+        if self.control_due || self.synced > self.durable {
+            return Some(self.control_work());
+        }
+        loop {
+            match self.queue.front() {
+                Some(Item::Frame { group, end, frame }) => {
+                    self.in_flight = Some(InFlight::Write { group: *group, end: *end });
+                    let (at, frame) = (frame.start(), Arc::clone(frame));
+                    self.writing = Some(Arc::clone(&frame));
+                    return Some(Work::Write { at, frame });
+                }
+                Some(Item::Start { after, .. }) if self.synced < *after => return Some(self.sync_work()),
+                Some(Item::Start { header, .. }) => {
+                    self.in_flight = Some(InFlight::Start { number: header.number });
+                    return Some(Work::Start { header: *header });
+                }
+                None => {}
+            }
+            let wanted = self.want_written.max(self.want_durable);
+            if wanted > self.written && !self.open.is_empty() {
+                if let Err(error) = self.seal_open(frame_kind::DATA) {
+                    self.fail(error);
+                    return None;
+                }
+                continue;
+            }
+            if self.want_durable > self.synced && self.written > self.synced {
+                return Some(self.sync_work());
+            }
+            return None;
+        }
+    }
+
+    fn sync_work(&mut self) -> Work {
+        self.in_flight = Some(InFlight::Sync { covers: self.written, group: self.written_group });
+        Work::Sync { segment: self.written.segment() }
+    }
+
+    fn control_work(&mut self) -> Work {
+        self.control_due = false;
+        self.control.counter = self.control.counter.saturating_add(1);
+        self.control.durable = self.synced;
+        self.control.written = self.written;
+        let segment = if self.synced.segment() == self.space.number {
+            (self.space.number, self.space.salt, self.space.segment_epoch)
+        } else {
+            (self.control.active, self.control.active_salt, self.control.active_epoch)
+        };
+        (self.control.active, self.control.active_salt, self.control.active_epoch) = segment;
+        self.in_flight = Some(InFlight::Control { covers: self.synced, group: self.synced_group });
+        Work::Control { slot: Box::new(self.control) }
+    }
+
+    /// Reports what became of the operation that [`Self::next_work`] handed out.
+    pub(crate) fn done(&mut self, result: Result<()>) -> Progress {
+        let Some(in_flight) = self.in_flight.take() else {
+            return Progress::default();
+        };
+        if let Err(error) = result {
+            let error = error.wrap(ErrorKind::Poisoned, "the writer stopped; reopen the store to go on");
+            self.fail(error);
+            return Progress { written_group: self.written_group, ..Progress::default() };
+        }
+        let mut progress = Progress::default();
+        match in_flight {
+            InFlight::Write { group, end } => {
+                self.queue.pop_front();
+                self.written = end;
+                self.written_group = group;
+                if let Some(frame) = self.writing.take() {
+                    self.queued_bytes = self.queued_bytes.saturating_sub(frame.bytes().len());
+                    self.spare = Arc::try_unwrap(frame).ok();
+                }
+            }
+            InFlight::Start { number } => {
+                self.queue.pop_front();
+                progress.ended = Some(number.saturating_sub(1));
+            }
+            InFlight::Sync { covers, group } => {
+                self.synced = covers;
+                self.synced_group = group;
+            }
+            InFlight::Control { covers, group } => {
+                self.durable = covers;
+                self.durable_group = group;
+                progress.durable_group = Some(group);
+            }
+        }
+        progress.written_group = self.written_group;
+        progress
+    }
+
+    /// Stops the writer for good: nothing is retried and then acknowledged (G5).
+    pub(crate) fn fail(&mut self, error: Error) {
+        self.in_flight = None;
+        if self.fault.is_none() {
+            self.fault = Some(error);
+        }
+    }
+
+    /// Asks for everything accepted up to `upto` to be written, and synced if `sync`.
+    pub(crate) fn want(&mut self, upto: Lsn, sync: bool) {
+        if sync {
+            self.want_durable = self.want_durable.max(upto);
+        } else {
+            self.want_written = self.want_written.max(upto);
+        }
+    }
+
+    /// Queues a mark (close, continue or witness frame) behind everything accepted, if there is room for it.
+    pub(crate) fn push_mark(&mut self, kind: u8) -> Result<Lsn> {
+        self.seal_open(frame_kind::DATA)?;
+        let need = self.open.start().offset().saturating_add(self.open.len_if(&[]));
+        if !self.space.takes_mark(need) {
+            return Err(backpressure("no prepared space for a mark"));
+        }
+        self.seal_open(kind)?;
+        Ok(self.open.start())
+    }
+
+    /// A witness frame would tell something new: the last frame with records is durable, and no later header
+    /// says so (E1).
+    pub(crate) fn witness_due(&self) -> bool {
+        self.fault.is_none()
+            && self.queue.is_empty()
+            && self.open.is_empty()
+            && self.durable >= self.last_data_end
+            && self.promised < self.last_data_end
+            && self.space.takes(self.tail().offset().saturating_add(2 * MARKS_RESERVE), false)
+    }
+
+    /// Has CONTROL written again although nothing new became durable.
+    pub(crate) fn touch_control(&mut self, change: impl FnOnce(&mut ControlSlot)) {
+        change(&mut self.control);
+        self.control_due = true;
+    }
+
+    /// The stored bytes of a record that may not be in the file yet.
+    pub(crate) fn unwritten(&self, at: Lsn) -> Option<&[u8]> {
+        if at < self.written {
+            return None;
+        }
+        for item in &self.queue {
+            if let Item::Frame { end, frame, .. } = item
+                && at < *end
+                && at >= frame.start()
+            {
+                return frame.read_record(at);
+            }
+        }
+        self.open.read_record(at)
+    }
+
+    pub(crate) fn check_usable(&self) -> Result<()> {
+        if let Some(fault) = &self.fault {
+            return Err(fault.clone());
+        }
+        if self.closed {
+            return Err(Error::new(ErrorKind::Closed, "the store is closed; open it again"));
+        }
+        Ok(())
+    }
+
+    fn pending_bytes(&self) -> usize {
+        self.queued_bytes.saturating_add(self.open.records_len())
+    }
+
+    /// An append of `bytes` would go through now.
+    ///
+    /// # Errors
+    /// `Full` when preparing space failed: it is tried again, and the next call tells.
+    pub(crate) fn has_room(&mut self, bytes: usize) -> Result<bool> {
+        let pending = self.pending_bytes();
+        if pending > 0 && pending.saturating_add(bytes) > self.unflushed_bytes {
+            return Ok(false);
+        }
+        if self.space.owes() {
+            return Ok(false);
+        }
+        match self.fits(&[bytes], false) {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_backpressure() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) fn set_next_dense(&mut self, next_dense: u64) {
+        self.control.next_dense = self.control.next_dense.max(next_dense);
+    }
+
+    /// Bytes accepted and not yet written.
+    pub(crate) fn unwritten_bytes(&self) -> usize {
+        self.pending_bytes()
+    }
+
+    /// Refuses appends from now on.
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    pub(crate) fn fault(&self) -> Option<&Error> {
+        self.fault.as_ref()
+    }
+
+    /// The group that a wait for `upto` has to watch.
+    pub(crate) fn group_of(&self, upto: Lsn) -> u64 {
+        for item in &self.queue {
+            if let Item::Frame { group, end, .. } = item
+                && upto <= *end
+            {
+                return *group;
+            }
+        }
+        if upto <= self.open.start() { self.written_group } else { self.open_group }
+    }
+
+    /// A position past everything accepted: a flush up to here covers it.
+    pub(crate) fn tail(&self) -> Lsn {
+        if self.open.is_empty() {
+            self.open.start()
+        } else {
+            self.open.start().advance(self.open.len_if(&[]) as usize).unwrap_or(Lsn(u64::MAX))
+        }
+    }
+
+    pub(crate) fn written(&self) -> Lsn {
+        self.written
+    }
+
+    pub(crate) fn durable(&self) -> Lsn {
+        self.durable
+    }
+
+    pub(crate) fn has_open_records(&self) -> bool {
+        !self.open.is_empty() || !self.queue.is_empty()
+    }
+
+    /// One more flush waits for the open group.
+    pub(crate) fn join(&mut self) {
+        self.joined = self.joined.saturating_add(1);
+    }
+
+    /// A leader should let others join: fewer wait than last time, and the group is small.
+    pub(crate) fn gathering(&self, most_bytes: usize) -> bool {
+        self.joined_last > 1 && self.joined < self.joined_last && self.open.records_len() < most_bytes
+    }
+
+    pub(crate) fn space(&self) -> &Space {
+        &self.space
+    }
+
+    pub(crate) fn space_mut(&mut self) -> &mut Space {
+        &mut self.space
+    }
+
+    pub(crate) fn control(&self) -> &ControlSlot {
+        &self.control
+    }
+
+    /// The group whose followers should lead on, if there is anything to do.
+    pub(crate) fn next_group(&self) -> Option<u64> {
+        self.needs_work().then(|| self.group_of(self.tail()))
+    }
+
+    /// A flush waits for the open group.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.joined > 0
+    }
+
+    pub(crate) fn needs_work(&self) -> bool {
+        self.fault.is_none()
+            && (self.control_due
+                || self.synced > self.durable
+                || !self.queue.is_empty()
+                || self.want_durable.max(self.want_written) > self.written && !self.open.is_empty()
+                || self.want_durable > self.synced && self.written > self.synced)
+    }
+}
+
+pub(crate) fn backpressure(why: &str) -> Error {
+    Error::new(ErrorKind::Backpressure, format!("{why}; nothing was accepted, try again when there is room"))
+}

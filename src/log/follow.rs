@@ -1,0 +1,240 @@
+//! Reading a store without being its writer: beside a live one, or after it is gone (D4).
+//!
+//! A follower takes no lock and writes nothing. While a writer holds the lock it reads up to the durable LSN that
+//! CONTROL names; with none it scans on as recovery would, in memory.
+
+use std::sync::Arc;
+
+use crate::disk::Disk;
+use crate::error::{Error, Result};
+use crate::format::index::{SegmentKey, SegmentTable};
+use crate::format::{Control, ControlSlot, FIRST_FRAME, LiveSet, Lsn, SegmentHeader, names};
+use crate::rt::Runtime;
+
+use super::directory::open_chain;
+use super::live::LiveIndex;
+use super::notes::note_of;
+use super::rebuild::damaged;
+use super::recover::{loss, missing_members, no_store, replay_behind_chain};
+use super::replay::orphan;
+use super::report::{Cut, RecoveryReport};
+use super::scan::{Found, ScanEnd, ScanPlan, scan};
+use super::segments::{EndOf, SegmentFacts, Segments, read_header};
+use super::shared::{Parts, Shared};
+use super::survey::{Survey, read_whole};
+use super::types::{LogOptions, Note};
+
+/// How far a follower has read.
+#[derive(Debug, Clone)]
+pub(crate) struct Follow {
+    pub header: SegmentHeader,
+    pub header_crc: u32,
+    pub at: u32,
+    pub chain: u32,
+    pub epoch: u64,
+}
+
+/// Opens for reading.
+///
+/// # Errors
+/// There is no store, or it is of another version.
+pub(crate) fn open_reader(
+    disk: Arc<dyn Disk>,
+    rt: Arc<dyn Runtime>,
+    options: LogOptions,
+) -> Result<(Arc<Shared>, RecoveryReport)> {
+    let mut survey = Survey::take(disk.as_ref())?;
+    if survey.is_empty() {
+        return Err(no_store(disk.as_ref()));
+    }
+    let shared = Arc::new(Shared::new(Parts { disk, rt, options, lock: None }));
+    let control = survey.control.unwrap_or_default();
+    let live_set = survey.live.take().unwrap_or_else(|| LiveSet {
+        store: control.store,
+        version: 1,
+        ..LiveSet::default()
+    });
+    let mut report = RecoveryReport { clean: true, ..RecoveryReport::default() };
+    report.notes.append(&mut survey.notes);
+    report.losses = live_set.damage.iter().map(loss).collect();
+    for number in missing_members(&survey, &live_set, control) {
+        report.clean = false;
+        let file = names::segment(number).into();
+        report.losses.push(super::report::Loss {
+            file,
+            offset: 0,
+            length: 0,
+            message: "the segment file is missing".into(),
+        });
+    }
+    shared.set_live_set(live_set);
+    shared.set_control(control);
+    let mut ended = survey.segments.clone();
+    let newest = ended.pop();
+    *shared.segments.write() = Arc::new(Segments::new(ended.clone()));
+    let chain = open_chain(&shared)?;
+    let next_dense = chain.next_dense();
+    shared.state().live = LiveIndex::new(chain, next_dense);
+    replay_behind_chain(&shared, &ended, None)?;
+    if let Some(number) = newest {
+        enter(&shared, number)?;
+        let end = shared.advance(&mut report)?;
+        report.scanned_bytes = end.as_ref().map_or(0, |end| end.bytes_read);
+        note_tail(&shared, number, end, &mut report);
+    }
+    Ok((shared, report))
+}
+
+fn note_tail(shared: &Shared, number: u32, end: Option<ScanEnd>, report: &mut RecoveryReport) {
+    let Some(end) = end else { return };
+    report.clean &= end.closed && !end.damaged;
+    if end.residue_end > end.end && !writer_lives(shared) {
+        report.cut.push(Cut {
+            file: names::segment(number).into(),
+            offset: u64::from(end.end),
+            length: u64::from(end.residue_end.saturating_sub(end.end)),
+            kept_in: None,
+            may_have_been_acknowledged: end.doubtful,
+        });
+    }
+}
+
+fn writer_lives(shared: &Shared) -> bool {
+    // Not knowing counts as a writer: reading less is safe.
+    shared.disk.query_lock(names::LOCK).map_or(true, |holder| holder.is_some())
+}
+
+/// Makes `number` the segment that is followed.
+fn enter(shared: &Shared, number: u32) -> Result<()> {
+    let (header, header_crc) = read_header(shared, number)?;
+    let key = SegmentKey { store: header.store, segment: number, salt: header.salt };
+    shared.state().live.add_table(SegmentTable::new(key), header.binding());
+    *shared.follow.lock() =
+        Some(Follow { at: FIRST_FRAME, chain: header_crc, epoch: header.epoch, header, header_crc });
+    Ok(())
+}
+
+impl Shared {
+    /// Takes in what became durable since. True if anything changed.
+    pub(crate) fn refresh(&self) -> Result<bool> {
+        if self.state().commit.is_some() {
+            return Ok(false);
+        }
+        if let Some(bytes) = read_whole(self.disk.as_ref(), names::CONTROL)?
+            && let Some(slot) = Control::decode(&bytes).newest()
+        {
+            self.set_control(slot);
+        }
+        let mut changed = false;
+        let mut report = RecoveryReport::default();
+        loop {
+            let before = self.follow.lock().as_ref().map(|follow| (follow.header.number, follow.at));
+            let Some((number, at)) = before else { break };
+            self.advance(&mut report)?;
+            changed |= self.follow.lock().as_ref().is_some_and(|follow| follow.at > at);
+            let next = number.saturating_add(1);
+            if !self.disk.exists(&names::segment(next))? {
+                break;
+            }
+            self.leave(next)?;
+            changed = true;
+        }
+        Ok(changed)
+    }
+
+    /// The followed segment has a successor: it has ended where that one says.
+    fn leave(&self, next: u32) -> Result<()> {
+        let (header, _) = read_header(self, next)?;
+        let Some(follow) = self.follow.lock().clone() else { return Ok(()) };
+        self.read_to(&follow, Some(header.previous_end), None, 0, &mut RecoveryReport::default())?;
+        let end = EndOf { end: header.previous_end, chain: header.previous_chain, why: header.previous_why };
+        let facts = SegmentFacts { header: follow.header, header_crc: follow.header_crc, end };
+        self.segments.read().add_ended(follow.header.number, facts);
+        enter(self, next)
+    }
+
+    /// Reads on in the followed segment, as far as it may.
+    fn advance(&self, report: &mut RecoveryReport) -> Result<Option<ScanEnd>> {
+        let Some(follow) = self.follow.lock().clone() else { return Ok(None) };
+        let control = self.control();
+        let durable = durable_in(&control, &follow);
+        let stop = if writer_lives(self) { Some(durable) } else { None };
+        if stop.is_some_and(|stop| stop <= follow.at) {
+            return Ok(None);
+        }
+        self.read_to(&follow, None, stop, durable, report).map(Some)
+    }
+
+    fn read_to(
+        &self,
+        follow: &Follow,
+        end: Option<u32>,
+        stop: Option<u32>,
+        durable: u32,
+        report: &mut RecoveryReport,
+    ) -> Result<ScanEnd> {
+        let number = follow.header.number;
+        let plan = ScanPlan {
+            number,
+            binding: follow.header.binding(),
+            capacity: follow.header.capacity,
+            header_crc: follow.header_crc,
+            max_epoch: u64::MAX,
+            from: follow.at,
+            chain: follow.chain,
+            epoch: follow.epoch,
+            end,
+            durable: durable.max(end.unwrap_or(0)),
+            stop,
+        };
+        let file = self.files.readable(number)?;
+        let scanned = scan(file, &plan, &mut |found| match found {
+            Found::Frame(view) => self.take_frame(view),
+            Found::Bad(spot) => {
+                let range = damaged(&spot);
+                report.losses.push(super::report::Loss {
+                    file: names::segment(number).into(),
+                    offset: u64::from(range.from),
+                    length: u64::from(range.to.saturating_sub(range.from)),
+                    message: spot.reason.text().into(),
+                });
+                if let Some(table) = self.state().live.table_mut(number) {
+                    table.add_damage(range);
+                }
+                Ok(())
+            }
+        })?;
+        if let Some(follow) = self.follow.lock().as_mut() {
+            follow.at = scanned.end;
+            follow.chain = scanned.chain;
+            follow.epoch = scanned.last_epoch;
+        }
+        Ok(scanned)
+    }
+
+    fn take_frame(&self, view: &crate::format::FrameView<'_>) -> Result<()> {
+        for record in view.records().flatten() {
+            let note = note_of(&record).map_err(|why| {
+                Error::corrupt(names::segment(record.lsn.segment()), u64::from(record.lsn.offset()), why)
+            })?;
+            let Some(note) = note else { continue };
+            let dense = note.dense();
+            let creates = matches!(note, Note::Create { .. } | Note::Fork { .. });
+            if !creates && self.state().live.entry(dense).is_none() {
+                let entry = self.session(dense)?.unwrap_or_else(|| orphan(dense));
+                self.state().live.adopt(entry);
+            }
+            self.state().live.note(&note, record.lsn, record.stored_len)?;
+        }
+        Ok(())
+    }
+}
+
+/// The durable end within the followed segment: all of it once CONTROL names a later one.
+fn durable_in(control: &ControlSlot, follow: &Follow) -> u32 {
+    let number = follow.header.number;
+    if control.store != follow.header.store || control.durable < Lsn::new(number, 0) {
+        return 0;
+    }
+    if control.durable.segment() == number { control.durable.offset() } else { follow.at }
+}

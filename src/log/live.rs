@@ -1,0 +1,266 @@
+//! The in-memory index: what the log knows beyond the sealed segments' index files and the directory runs.
+//!
+//! It holds the tables of the segments that have no index file yet (the active one above all) and the state of
+//! every session that was touched since the last checkpoint or is attached. A session that nobody opened and
+//! that a run covers costs nothing here. It is derived: recovery rebuilds it from the log.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::Class;
+use crate::format::index::{SegmentTable, TableEvent};
+use crate::format::lsn::{Binding, Lsn};
+use crate::format::names;
+
+use super::directory::Directory;
+use super::types::{Fork, Note, SessionEntry};
+
+/// A session in memory.
+#[derive(Debug, Clone)]
+pub(crate) struct LiveEntry {
+    pub entry: SessionEntry,
+    /// How many handles need it to stay here.
+    pub attached: u32,
+    /// Newest record that changed it: a run that covers this makes the entry redundant.
+    pub changed: Lsn,
+}
+
+#[derive(Debug)]
+pub(crate) struct LiveIndex {
+    pub directory: Arc<Directory>,
+    tables: BTreeMap<u32, Arc<SegmentTable>>,
+    bindings: BTreeMap<u32, Binding>,
+    entries: HashMap<u64, LiveEntry>,
+    by_id: HashMap<Arc<str>, Vec<u64>>,
+    children: HashMap<u64, Vec<u64>>,
+    pub next_dense: u64,
+}
+
+impl LiveIndex {
+    pub(crate) fn new(directory: Arc<Directory>, next_dense: u64) -> Self {
+        Self {
+            directory,
+            tables: BTreeMap::new(),
+            bindings: BTreeMap::new(),
+            entries: HashMap::new(),
+            by_id: HashMap::new(),
+            children: HashMap::new(),
+            next_dense: next_dense.max(1),
+        }
+    }
+
+    pub(crate) fn add_table(&mut self, table: SegmentTable, binding: Binding) {
+        self.bindings.insert(table.key().segment, binding);
+        self.tables.insert(table.key().segment, Arc::new(table));
+    }
+
+    pub(crate) fn table(&self, segment: u32) -> Option<&Arc<SegmentTable>> {
+        self.tables.get(&segment)
+    }
+
+    pub(crate) fn table_mut(&mut self, segment: u32) -> Option<&mut SegmentTable> {
+        self.tables.get_mut(&segment).map(Arc::make_mut)
+    }
+
+    pub(crate) fn drop_table(&mut self, segment: u32) {
+        self.tables.remove(&segment);
+        self.bindings.remove(&segment);
+    }
+
+    /// What the records of a segment without an index file are bound to.
+    pub(crate) fn binding(&self, segment: u32) -> Option<Binding> {
+        self.bindings.get(&segment).copied()
+    }
+
+    pub(crate) fn table_numbers(&self) -> Vec<u32> {
+        self.tables.keys().copied().collect()
+    }
+
+    pub(crate) fn entry(&self, dense: u64) -> Option<&SessionEntry> {
+        self.entries.get(&dense).map(|live| &live.entry)
+    }
+
+    /// Dense ids in memory that carry `id`, oldest first.
+    pub(crate) fn by_id(&self, id: &str) -> &[u64] {
+        self.by_id.get(id).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn children(&self, dense: u64) -> &[u64] {
+        self.children.get(&dense).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &SessionEntry> {
+        self.entries.values().map(|live| &live.entry)
+    }
+
+    /// Brings a session in from a run, or finds it here.
+    pub(crate) fn adopt(&mut self, entry: SessionEntry) -> &mut LiveEntry {
+        let dense = entry.dense;
+        if !self.entries.contains_key(&dense) {
+            self.index_entry(&entry);
+        }
+        self.entries.entry(dense).or_insert_with(|| LiveEntry { entry, attached: 0, changed: Lsn::NONE })
+    }
+
+    fn index_entry(&mut self, entry: &SessionEntry) {
+        let same = self.by_id.entry(Arc::clone(&entry.id)).or_default();
+        if let Err(at) = same.binary_search(&entry.dense) {
+            same.insert(at, entry.dense);
+        }
+        if let Some(fork) = entry.fork {
+            let children = self.children.entry(fork.parent).or_default();
+            if let Err(at) = children.binary_search(&entry.dense) {
+                children.insert(at, entry.dense);
+            }
+        }
+    }
+
+    pub(crate) fn attach(&mut self, dense: u64) {
+        if let Some(live) = self.entries.get_mut(&dense) {
+            live.attached = live.attached.saturating_add(1);
+        }
+    }
+
+    pub(crate) fn detach(&mut self, dense: u64) {
+        if let Some(live) = self.entries.get_mut(&dense) {
+            live.attached = live.attached.saturating_sub(1);
+        }
+    }
+
+    /// Takes in one record at `place`; `stored` is its length.
+    pub(crate) fn note(&mut self, note: &Note, place: Lsn, stored: usize) -> Result<()> {
+        let segment = place.segment();
+        match note {
+            Note::Event { dense, seq, class, op, time_ms } => {
+                let event = TableEvent {
+                    dense: *dense,
+                    seq: *seq,
+                    offset: place.offset(),
+                    class: *class,
+                    op: *op,
+                    time_ms: *time_ms,
+                    bytes: stored as u64,
+                };
+                return self.note_event(&event, place);
+            }
+            Note::Create { dense, id, header, staged } => {
+                self.create(new_entry(*dense, id, header, *staged, None), place);
+            }
+            Note::Fork { dense, id, header, fork, staged } => {
+                self.create(new_entry(*dense, id, header, *staged, Some(*fork)), place);
+            }
+            Note::Delete { dense } => self.change(*dense, place, |entry| entry.deleted = true),
+            Note::Publish { dense } => self.change(*dense, place, |entry| entry.staged = false),
+            Note::AcceptLoss { dense, next_seq } => self.change(*dense, place, |entry| {
+                entry.next_seq = entry.next_seq.max(*next_seq);
+                entry.accepted = place;
+            }),
+        }
+        if let Some(table) = self.table_mut(segment) {
+            table.add_control(place.offset());
+        }
+        Ok(())
+    }
+
+    fn create(&mut self, entry: SessionEntry, place: Lsn) {
+        self.next_dense = self.next_dense.max(entry.dense.saturating_add(1));
+        self.adopt(entry).changed = place;
+    }
+
+    fn change(&mut self, dense: u64, place: Lsn, change: impl FnOnce(&mut SessionEntry)) {
+        if let Some(live) = self.entries.get_mut(&dense) {
+            change(&mut live.entry);
+            live.changed = place;
+        }
+    }
+
+    fn note_event(&mut self, event: &TableEvent, place: Lsn) -> Result<()> {
+        let segment = place.segment();
+        let Some(table) = self.tables.get_mut(&segment).map(Arc::make_mut) else {
+            return Err(Error::new(ErrorKind::Internal, format!("segment {segment} has no table")));
+        };
+        let live = self.entries.get_mut(&event.dense);
+        let fresh = table.add_event(event).map_err(|fault| {
+            let file = names::segment(segment);
+            Error::corrupt(
+                file,
+                u64::from(event.offset),
+                format!("session {} seq {}: {fault}", event.dense, event.seq),
+            )
+        })?;
+        let Some(live) = live else { return Ok(()) };
+        if fresh {
+            table.set_prev(event.dense, live.entry.last_segment);
+        }
+        live.changed = place;
+        update(&mut live.entry, event, segment);
+        Ok(())
+    }
+
+    /// Forgets what a run that covers the log up to `to` knows and nobody is attached to.
+    pub(crate) fn forget_covered(&mut self, to: Lsn) {
+        let gone: Vec<u64> = self
+            .entries
+            .iter()
+            .filter(|(_, live)| live.attached == 0 && live.changed < to)
+            .map(|(dense, _)| *dense)
+            .collect();
+        for dense in gone {
+            let Some(live) = self.entries.remove(&dense) else { continue };
+            remove_from(&mut self.by_id, &live.entry.id, dense);
+            if let Some(fork) = live.entry.fork {
+                remove_from(&mut self.children, &fork.parent, dense);
+            }
+        }
+    }
+}
+
+fn update(entry: &mut SessionEntry, event: &TableEvent, segment: u32) {
+    entry.next_seq = entry.next_seq.max(event.seq.saturating_add(1));
+    entry.bytes = entry.bytes.saturating_add(event.bytes);
+    entry.first_time = entry.first_time.or(Some(event.time_ms));
+    entry.last_time = Some(event.time_ms);
+    entry.last_segment = segment;
+    match event.class {
+        Class::TurnStart => entry.open_turn = true,
+        Class::TurnEnd => entry.open_turn = false,
+        _ => {}
+    }
+}
+
+/// A session without events of its own.
+pub(crate) fn new_entry(
+    dense: u64,
+    id: &Arc<str>,
+    header: &Arc<str>,
+    staged: bool,
+    fork: Option<Fork>,
+) -> SessionEntry {
+    let cut = fork.map_or(0, |fork| fork.cut);
+    SessionEntry {
+        dense,
+        id: Arc::clone(id),
+        header: Arc::clone(header),
+        own_first: cut,
+        next_seq: cut,
+        bytes: 0,
+        first_time: None,
+        last_time: None,
+        open_turn: false,
+        fork,
+        staged,
+        deleted: false,
+        last_segment: 0,
+        accepted: Lsn::NONE,
+    }
+}
+
+fn remove_from<K: std::hash::Hash + Eq>(map: &mut HashMap<K, Vec<u64>>, key: &K, dense: u64) {
+    if let Some(list) = map.get_mut(key) {
+        list.retain(|other| *other != dense);
+        if list.is_empty() {
+            map.remove(key);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Rebuilding what is derived from a segment: its table (and so its index) from its frames, and its header from
+//! one with a single flipped bit.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::constants::SEGMENT_HEADER_LEN;
+use crate::format::index::{Damaged, SegmentTable, TableEvent};
+use crate::format::meta::Meta;
+use crate::format::names;
+use crate::format::scan::FrameView;
+use crate::format::segment_header::{HeaderFault, SegmentHeader};
+
+use super::notes::note_of;
+use super::scan::{BadSpot, Found, ScanPlan, scan};
+use super::segments::SegmentFacts;
+use super::shared::Shared;
+use super::types::Note;
+
+/// The table of an ended segment, read from its frames. Damage is named in it, and leaves holes.
+///
+/// # Errors
+/// The file is missing or of a version that this build does not read.
+pub(crate) fn table(shared: &Shared, facts: &SegmentFacts) -> Result<SegmentTable> {
+    let mut table = SegmentTable::new(facts.key());
+    let file = shared.files.readable(facts.header.number)?;
+    scan(file, &plan(facts), &mut |found| {
+        match found {
+            Found::Frame(view) => feed(&mut table, view)?,
+            Found::Bad(spot) => table.add_damage(damaged(&spot)),
+        }
+        Ok(())
+    })?;
+    link(shared, &mut table, facts.header.number);
+    Ok(table)
+}
+
+/// How to scan an ended segment.
+pub(crate) fn plan(facts: &SegmentFacts) -> ScanPlan {
+    ScanPlan {
+        number: facts.header.number,
+        binding: facts.binding(),
+        capacity: facts.header.capacity,
+        header_crc: facts.header_crc,
+        max_epoch: u64::MAX,
+        from: crate::format::constants::FIRST_FRAME,
+        chain: facts.header_crc,
+        epoch: facts.header.epoch,
+        end: Some(facts.end.end),
+        durable: facts.end.end,
+        stop: None,
+    }
+}
+
+pub(crate) fn damaged(spot: &BadSpot) -> Damaged {
+    Damaged { from: spot.from, to: spot.to.max(spot.from.saturating_add(1)) }
+}
+
+/// Puts a frame's records into a table.
+pub(crate) fn feed(table: &mut SegmentTable, view: &FrameView<'_>) -> Result<()> {
+    for record in view.records().flatten() {
+        let offset = record.lsn.offset();
+        match note_of(&record) {
+            Ok(Some(Note::Event { dense, seq, class, op, time_ms })) => {
+                let event =
+                    TableEvent { dense, seq, offset, class, op, time_ms, bytes: record.stored_len as u64 };
+                let name = names::segment(record.lsn.segment());
+                table.add_event(&event).map_err(|fault| Error::corrupt(name, u64::from(offset), fault))?;
+            }
+            Ok(Some(_)) => table.add_control(offset),
+            Ok(None) => {
+                if let Meta::Damage(_) = record.meta {
+                    table.add_control(offset);
+                }
+            }
+            Err(why) => {
+                return Err(Error::corrupt(names::segment(record.lsn.segment()), u64::from(offset), why));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Sets the links to earlier segments. A link is an upper bound: readers go on downwards from there.
+fn link(shared: &Shared, table: &mut SegmentTable, number: u32) {
+    let Some(before) = shared.segments.read().before(number) else { return };
+    let sessions: Vec<u64> = table.sessions().map(|session| session.part().dense).collect();
+    for dense in sessions {
+        table.set_prev(dense, before);
+    }
+}
+
+/// A segment header; one with a single flipped bit is repaired in memory (its CRC tells which bit), which the third
+/// value says.
+///
+/// # Errors
+/// Another version or feature (refused by name), or damage beyond a bit.
+pub(crate) fn decode_header(bytes: &[u8], name: &str) -> Result<(SegmentHeader, u32, bool)> {
+    match SegmentHeader::decode(bytes) {
+        Ok((header, crc)) => Ok((header, crc, false)),
+        // A flipped bit may look like another version: repaired bytes decide.
+        Err(fault) => {
+            if let Some((header, crc)) = repair_header(bytes) {
+                return Ok((header, crc, true));
+            }
+            Err(refuse(fault, name))
+        }
+    }
+}
+
+fn refuse(fault: HeaderFault, name: &str) -> Error {
+    if fault.is_unsupported() {
+        return Error::new(
+            ErrorKind::Version,
+            format!("{name}: {fault}; it was left untouched, use a newer sessionlog"),
+        );
+    }
+    Error::corrupt(name, 0, fault)
+}
+
+fn repair_header(bytes: &[u8]) -> Option<(SegmentHeader, u32)> {
+    let mut copy: [u8; SEGMENT_HEADER_LEN] = bytes.get(..SEGMENT_HEADER_LEN)?.try_into().ok()?;
+    for bit in 0..copy.len() * 8 {
+        let byte = copy.get_mut(bit / 8)?;
+        *byte ^= 1 << (bit % 8);
+        if let Ok(found) = SegmentHeader::decode(&copy) {
+            return Some(found);
+        }
+        let byte = copy.get_mut(bit / 8)?;
+        *byte ^= 1 << (bit % 8);
+    }
+    None
+}

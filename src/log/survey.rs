@@ -1,0 +1,142 @@
+//! What lies in a store's directory before anything is believed or changed: the input of the recovery plan.
+
+use std::collections::BTreeSet;
+
+use crate::disk::{Disk, OpenMode};
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::{Control, ControlSlot, LiveSet, SEGMENT_HEADER_LEN, SegmentHeader, StoreId, names};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Survey {
+    pub control: Option<ControlSlot>,
+    pub live: Option<LiveSet>,
+    pub has_control: bool,
+    pub has_live: bool,
+    /// Segment files, ascending.
+    pub segments: Vec<u32>,
+    pub prepared: Vec<u32>,
+    pub indexes: BTreeSet<u32>,
+    /// Highest epoch that a leftover or a quarantined piece names.
+    pub epoch: u64,
+    pub notes: Vec<String>,
+    pub control_damaged: bool,
+}
+
+impl Survey {
+    /// Looks at everything but the segments' contents.
+    ///
+    /// # Errors
+    /// A file cannot be read, or is of a version that this build does not read (named in the error; left untouched).
+    pub(crate) fn take(disk: &dyn Disk) -> Result<Self> {
+        let mut survey = Self::default();
+        survey.read_control(disk)?;
+        survey.read_live(disk)?;
+        for name in list(disk, names::SEGMENTS)? {
+            match names::parse_segments_entry(&name) {
+                names::SegmentsEntry::Segment(number) => survey.segments.push(number),
+                names::SegmentsEntry::Prepared(number) => survey.prepared.push(number),
+                names::SegmentsEntry::Index(number) => drop(survey.indexes.insert(number)),
+                names::SegmentsEntry::IndexTemp(_) => {}
+                names::SegmentsEntry::Other => {
+                    survey.notes.push(format!("segments/{name} is no file of a store; left alone"))
+                }
+            }
+        }
+        survey.segments.sort_unstable();
+        for number in survey.prepared.clone() {
+            let epoch = prepared_epoch(disk, number).unwrap_or(0);
+            survey.epoch = survey.epoch.max(epoch);
+        }
+        for name in list(disk, names::QUARANTINE)? {
+            if let Some((_, _, epoch)) = names::parse_quarantine(&name) {
+                survey.epoch = survey.epoch.max(epoch);
+            }
+        }
+        if let Some(live) = &survey.live {
+            let highest = survey.segments.last().copied().unwrap_or(0);
+            survey
+                .segments
+                .retain(|number| live.member(*number, highest) == Some(crate::format::Member::Live));
+        }
+        Ok(survey)
+    }
+
+    fn read_control(&mut self, disk: &dyn Disk) -> Result<()> {
+        let Some(bytes) = read_whole(disk, names::CONTROL)? else { return Ok(()) };
+        self.has_control = true;
+        let control = Control::decode(&bytes);
+        if let Some(fault) = control.unsupported() {
+            return Err(version(names::CONTROL, &fault.to_string()));
+        }
+        for (offset, fault) in control.damaged() {
+            self.control_damaged = true;
+            self.notes.push(format!("{} at byte {offset}: {fault}; rebuilt", names::CONTROL));
+        }
+        self.control = control.newest();
+        Ok(())
+    }
+
+    fn read_live(&mut self, disk: &dyn Disk) -> Result<()> {
+        let Some(bytes) = read_whole(disk, names::LIVE)? else { return Ok(()) };
+        self.has_live = true;
+        match LiveSet::decode(&bytes) {
+            Ok(live) => self.live = Some(live),
+            Err(fault) if fault.is_unsupported() => return Err(version(names::LIVE, &fault.to_string())),
+            Err(fault) => self.notes.push(format!("{}: {fault}", names::LIVE)),
+        }
+        Ok(())
+    }
+
+    /// The identity that the readable files agree on.
+    pub(crate) fn store(&self) -> Option<StoreId> {
+        self.control.map(|slot| slot.store).or_else(|| self.live.as_ref().map(|live| live.store))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.has_control && !self.has_live && self.segments.is_empty()
+    }
+
+    /// No segment exists and nothing says that one ever did: a store whose creation was cut short, or none.
+    pub(crate) fn is_half_created(&self) -> bool {
+        self.segments.is_empty() && self.control.is_none_or(|slot| slot.durable.is_none() && slot.active == 0)
+    }
+}
+
+fn version(name: &str, fault: &str) -> Error {
+    Error::new(
+        ErrorKind::Version,
+        format!("{name}: {fault}; the store was left untouched, use a newer sessionlog"),
+    )
+}
+
+fn list(disk: &dyn Disk, folder: &str) -> Result<Vec<String>> {
+    match disk.list(folder) {
+        Err(error) if error.is_not_found() => Ok(Vec::new()),
+        other => other,
+    }
+}
+
+/// A small file as a whole, `None` where there is none.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn read_whole(disk: &dyn Disk, name: &str) -> Result<Option<Vec<u8>>> {
+    let file = match disk.open(name, OpenMode::Read) {
+        Ok(file) => file,
+        Err(error) if error.is_not_found() => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let length = usize::try_from(file.len()?).unwrap_or(usize::MAX).min(16 << 20);
+    let mut bytes = vec![0; length];
+    let read = file.read_at(&mut bytes, 0)?;
+    bytes.truncate(read);
+    Ok(Some(bytes))
+}
+
+fn prepared_epoch(disk: &dyn Disk, number: u32) -> Option<u64> {
+    let file = disk.open(&names::prepared(number), OpenMode::Read).ok()?;
+    let mut bytes = [0; SEGMENT_HEADER_LEN];
+    let read = file.read_at(&mut bytes, 0).ok()?;
+    SegmentHeader::decode(bytes.get(..read)?).ok().map(|(header, _)| header.epoch)
+}

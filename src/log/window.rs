@@ -1,0 +1,97 @@
+//! A sliding window over a segment file, for the scanner: reads in large pieces, and turns a read error into
+//! unreadable pages instead of an end (E2: a read error is never the end of the log).
+
+use std::sync::Arc;
+
+use crate::disk::DiskFile;
+use crate::error::Result;
+
+const PIECE: usize = 1 << 20;
+const PAGE: usize = 4096;
+
+pub(crate) struct Window {
+    file: Arc<dyn DiskFile>,
+    len: u32,
+    start: u32,
+    bytes: Vec<u8>,
+    /// Ranges that could not be read, ascending.
+    unreadable: Vec<(u32, u32)>,
+    pub bytes_read: u64,
+}
+
+impl Window {
+    /// A window over the first `limit` bytes of `file` at most.
+    pub(crate) fn new(file: Arc<dyn DiskFile>, limit: u32) -> Result<Self> {
+        let len = u32::try_from(file.len()?).unwrap_or(u32::MAX).min(limit);
+        Ok(Self { file, len, start: 0, bytes: Vec::new(), unreadable: Vec::new(), bytes_read: 0 })
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// The bytes from `at` on: at least `want` of them unless the file ends before.
+    pub(crate) fn at(&mut self, at: u32, want: usize) -> &[u8] {
+        let have_end = self.start.saturating_add(u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
+        let want_end = at.saturating_add(u32::try_from(want).unwrap_or(u32::MAX)).min(self.len);
+        if at < self.start || want_end > have_end {
+            self.load(at, want);
+        }
+        let skip = usize::try_from(at.saturating_sub(self.start)).unwrap_or(usize::MAX);
+        self.bytes.get(skip..).unwrap_or(&[])
+    }
+
+    fn load(&mut self, at: u32, want: usize) {
+        let left = usize::try_from(self.len.saturating_sub(at)).unwrap_or(0);
+        let size = want.max(PIECE).min(left);
+        self.start = at;
+        self.bytes.clear();
+        self.bytes.resize(size, 0);
+        match self.file.read_at(&mut self.bytes, u64::from(at)) {
+            Ok(read) => self.bytes.truncate(read),
+            Err(error) => {
+                tracing::warn!(%error, offset = at, "reading piece by piece around a read error");
+                self.load_pages(at);
+            }
+        }
+        self.bytes_read = self.bytes_read.saturating_add(self.bytes.len() as u64);
+    }
+
+    fn load_pages(&mut self, at: u32) {
+        let mut offset = u64::from(at);
+        for page in self.bytes.chunks_mut(PAGE) {
+            let length = page.len() as u64;
+            if self.file.read_at(page, offset).is_err() {
+                page.fill(0);
+                let from = u32::try_from(offset).unwrap_or(u32::MAX);
+                let to = u32::try_from(offset.saturating_add(length)).unwrap_or(u32::MAX);
+                if !self.unreadable.contains(&(from, to)) {
+                    self.unreadable.push((from, to));
+                }
+            }
+            offset = offset.saturating_add(length);
+        }
+    }
+
+    /// Whether a byte of the range could not be read.
+    pub(crate) fn is_unreadable(&self, from: u32, to: u32) -> bool {
+        self.unreadable.iter().any(|(start, end)| *start < to && from < *end)
+    }
+
+    /// Offset behind the last byte at or after `from` that is not zero; `from` if there is none.
+    pub(crate) fn residue_end(&mut self, from: u32) -> u32 {
+        let mut last = from;
+        let mut at = from;
+        while at < self.len {
+            let piece = self.at(at, 1);
+            if piece.is_empty() {
+                break;
+            }
+            if let Some(index) = piece.iter().rposition(|byte| *byte != 0) {
+                last = at.saturating_add(u32::try_from(index).unwrap_or(u32::MAX)).saturating_add(1);
+            }
+            at = at.saturating_add(u32::try_from(piece.len()).unwrap_or(u32::MAX));
+        }
+        last
+    }
+}
