@@ -18,6 +18,7 @@ pub struct Envelope<'a> {
     sources: Option<JsonRef<'a>>,
     surface_op: Option<JsonRef<'a>>,
     extras: Vec<(&'a str, &'a str)>,
+    broken: bool,
 }
 
 /// A member of an envelope that has not the shape it must have.
@@ -70,8 +71,8 @@ impl<'a> Envelope<'a> {
     /// and the byte.
     pub fn parse(line: &'a str) -> Result<Self> {
         let mut found = Self::default();
-        scan_line(line, "event", |member| found.member(member))?;
-        Ok(found)
+        let broken = scan_line(line, "event", |member| found.member(member))?;
+        Ok(Self { broken, ..found })
     }
 
     fn member(&mut self, member: Member<'a>) {
@@ -111,6 +112,17 @@ impl<'a> Envelope<'a> {
         self.data
     }
 
+    /// The text of `data`.
+    pub(crate) fn data_text(&self) -> Option<JsonText> {
+        let data = self.data?;
+        // The scan has seen whether there is anything to replace, so that large payloads are not searched.
+        Some(if self.broken {
+            JsonText::of_checked(data)
+        } else {
+            JsonText::from_validated(data.raw().into())
+        })
+    }
+
     /// The member `sourceEventSeqs`.
     #[must_use]
     pub fn sources(&self) -> Option<JsonRef<'a>> {
@@ -129,8 +141,9 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// Takes a line of the interchange format apart, `what` being its name in errors.
-pub(crate) fn scan_line<'a>(line: &'a str, what: &str, member: impl FnMut(Member<'a>)) -> Result<()> {
+/// Takes a line of the interchange format apart, `what` being its name in errors; whether it has a CR
+/// between tokens.
+pub(crate) fn scan_line<'a>(line: &'a str, what: &str, member: impl FnMut(Member<'a>)) -> Result<bool> {
     let broken = scan_object(line, member).map_err(|fault| {
         let error = Error::from(JsonError::at(line, fault));
         let kind = error.kind();
@@ -139,7 +152,7 @@ pub(crate) fn scan_line<'a>(line: &'a str, what: &str, member: impl FnMut(Member
     if broken && line.contains('\n') {
         return Err(Error::new(ErrorKind::InvalidJson, format!("{what} line: a line break inside the line")));
     }
-    Ok(())
+    Ok(broken)
 }
 
 /// Members as text, `"k":v,"l":w`; names come with their quotes.

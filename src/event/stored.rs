@@ -36,7 +36,6 @@ pub struct ParsedLine {
 
 impl Event {
     /// The event that `new` becomes at `seq`; `time` counts where it brings none of its own.
-    #[allow(dead_code)] // until the store appends
     pub(crate) fn assemble(seq: u64, time: Time, new: NewEvent) -> Self {
         let NewEvent { event_type, data, surface_op, sources, time: own_time, extra, line } = new;
         // A kept line is only the event's line at the place that it names.
@@ -106,7 +105,6 @@ impl Event {
     }
 
     /// The line this event was read from, where rendering it would spell it otherwise (X2).
-    #[allow(dead_code)] // until the format encodes
     pub(crate) fn verbatim_line(&self) -> Option<&Arc<str>> {
         self.line.as_ref()
     }
@@ -219,8 +217,8 @@ fn required<'a>(envelope: &Envelope<'a>) -> Result<(JsonStr<'a>, u64, Time, Json
     let seq = seq.ok_or_else(|| fault("seq", "seq must be an integer >= 0"))?;
     let time = envelope.time().and_then(|v| Time::parse_json(v.as_number()?));
     let time = time.ok_or_else(|| fault("time", "time must be a number"))?;
-    let data = envelope.data().ok_or_else(|| fault("data", "data is missing"))?;
-    Ok((event_type, seq, time, JsonText::of_checked(data)))
+    let data = envelope.data_text().ok_or_else(|| fault("data", "data is missing"))?;
+    Ok((event_type, seq, time, data))
 }
 
 /// A sink that only compares with what is expected, so that no second line is built.

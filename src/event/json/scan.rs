@@ -97,7 +97,8 @@ impl<'a> Scanner<'a> {
 
     #[inline]
     pub(crate) fn bump(&mut self) {
-        self.at = self.at.saturating_add(1);
+        // Never behind the end by more than one: it stops where `peek` finds nothing.
+        self.at += 1;
     }
 
     pub(crate) fn fault(&self, message: &'static str) -> Fault {
@@ -217,10 +218,10 @@ impl<'a> Scanner<'a> {
             while let Some(chunk) = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk::<8>) {
                 let stops = string_stops(u64::from_le_bytes(*chunk));
                 if stops != 0 {
-                    self.at = self.at.saturating_add((stops.trailing_zeros() >> 3) as usize);
+                    self.at += (stops.trailing_zeros() >> 3) as usize;
                     break;
                 }
-                self.at = self.at.saturating_add(8);
+                self.at += 8;
             }
             match self.peek() {
                 Some(b'"') => {
@@ -259,7 +260,7 @@ impl<'a> Scanner<'a> {
 
     fn literal(&mut self, word: &'static [u8]) -> Result<(), Fault> {
         if self.bytes.get(self.at..).is_some_and(|rest| rest.starts_with(word)) {
-            self.at = self.at.saturating_add(word.len());
+            self.at += word.len();
             return Ok(());
         }
         Err(self.fault("expected a value"))
