@@ -99,7 +99,7 @@ fn note_tail(shared: &Shared, number: u32, end: Option<ScanEnd>, report: &mut Re
     }
 }
 
-fn writer_lives(shared: &Shared) -> bool {
+pub(crate) fn writer_lives(shared: &Shared) -> bool {
     // Not knowing counts as a writer: reading less is safe.
     shared.disk.query_lock(names::LOCK).map_or(true, |holder| holder.is_some())
 }

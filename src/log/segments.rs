@@ -248,11 +248,19 @@ impl Segments {
 /// # Errors
 /// The file is missing or cannot be read, is of another version, or its header is damaged.
 pub(crate) fn read_header(shared: &Shared, number: u32) -> Result<(SegmentHeader, u32)> {
+    read_header_checked(shared, number).map(|(header, crc, _)| (header, crc))
+}
+
+/// As [`read_header`]; the third value says that a bit had to be repaired.
+///
+/// # Errors
+/// As [`read_header`].
+pub(crate) fn read_header_checked(shared: &Shared, number: u32) -> Result<(SegmentHeader, u32, bool)> {
     let file = shared.files.readable(number)?;
     let mut bytes = [0; SEGMENT_HEADER_LEN];
     let read = file.read_at(&mut bytes, 0)?;
     let bytes = bytes.get(..read).unwrap_or(&[]);
-    rebuild::decode_header(bytes, &names::segment(number)).map(|(header, crc, _)| (header, crc))
+    rebuild::decode_header(bytes, &names::segment(number))
 }
 
 /// Opens the index file of an ended segment and checks that it belongs to it.

@@ -137,3 +137,61 @@ fn a_killed_writer_loses_nothing_that_was_flushed() {
         rig.log.close().unwrap();
     }
 }
+
+#[test]
+fn verify_names_what_damage_hit() {
+    let disk = SimDisk::new();
+    let rig = open(&disk, 8, small());
+    let (a, _) = create(&rig.log, "a");
+    let text = "y".repeat(300);
+    for seq in 0..600 {
+        let end = append(&rig.log, vec![event(a, seq, &text, false)]).end;
+        if seq % 7 == 0 {
+            rig.log.flush(end, Durability::Durable).unwrap();
+        }
+    }
+    rig.log.close().unwrap();
+    drop(rig);
+    let findings = |disk: &SimDisk| {
+        let rt = Arc::new(SeededRuntime::new(9));
+        let (log, _) = Log::open_reader(Arc::new(disk.clone()), rt, small()).unwrap();
+        let mut all = Vec::new();
+        let summary = log.verify(&mut |finding| all.push(finding)).unwrap();
+        (all.into_iter().filter(|finding| !finding.note).collect::<Vec<_>>(), summary)
+    };
+    let (none, summary) = findings(&disk);
+    assert_eq!(none, Vec::new());
+    assert_eq!((summary.events, summary.sessions, summary.findings), (600, 1, 0));
+    assert!(disk.flip("segments/00000001.seg", 30_000, 3));
+    let (found, summary) = findings(&disk);
+    assert_eq!(summary.findings, 1, "{found:?}");
+    let hit = &found[0];
+    assert_eq!((hit.kind, hit.session.as_deref()), ("damage", Some("a")));
+    assert!(hit.from_seq.is_some() && hit.from_seq == hit.to_seq, "one record: {hit:?}");
+    let rig = open(&disk, 10, small());
+    let entry = rig.log.lookup("a").unwrap().unwrap();
+    let read: Vec<_> = rig.log.events(&entry, 0, u64::MAX).unwrap().collect();
+    let lost: Vec<_> = read.iter().enumerate().filter(|(_, event)| event.is_err()).map(|(seq, _)| seq as u64).collect();
+    assert_eq!((read.len(), lost), (600, vec![hit.from_seq.unwrap()]), "only the damaged one is missing");
+}
+
+#[test]
+fn a_backup_of_a_live_store_opens_and_is_the_same() {
+    let disk = SimDisk::new();
+    let rig = open(&disk, 11, small());
+    let (a, _) = create(&rig.log, "a");
+    let text = "z".repeat(300);
+    let mut end = Lsn::NONE;
+    for seq in 0..500 {
+        end = append(&rig.log, vec![event(a, seq, &text, false)]).end;
+    }
+    rig.log.flush(end, Durability::Durable).unwrap();
+    append(&rig.log, vec![event(a, 500, "not durable", false)]);
+    let target = SimDisk::new();
+    let report = rig.log.backup(Arc::new(target.clone())).unwrap();
+    assert!(report.files > 4 && report.bytes > 150_000, "{report:?}");
+    assert!(rig.log.backup(Arc::new(target.clone())).is_err(), "never over something");
+    let copy = open(&target, 12, small());
+    assert!(copy.report.losses.is_empty() && copy.report.cut.is_empty(), "{:?}", copy.report);
+    assert_eq!(texts(&copy.log, "a"), texts(&rig.log, "a")[..500]);
+}

@@ -1,0 +1,358 @@
+//! Verification: reads everything and returns all findings, in file order. Changes nothing.
+//!
+//! Each finding names file and offset, and the session and seqs as far as surviving bytes prove them (G3): an index
+//! that is whole tells which records stood in a damaged range, and contiguous seqs tell which are missing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::format::directory::{RunFile, RunKey};
+use crate::format::index::{SegmentKey, SegmentTable};
+use crate::format::{Control, FrameView, LiveSet, Lsn, Meta, names, payload};
+
+use super::follow::writer_lives;
+use super::rebuild::{self, damaged, feed};
+use super::report::{Finding, VerifySummary};
+use super::scan::{BadSpot, Found, ScanEnd, ScanPlan, scan};
+use super::segments::{Index, SegmentFacts, open_immutable, open_index, read_header_checked};
+use super::shared::Shared;
+use super::survey::read_whole;
+
+/// A verification in progress.
+struct Verifier<'a> {
+    shared: &'a Shared,
+    found: &'a mut dyn FnMut(Finding),
+    summary: VerifySummary,
+    /// Damage that was reported from the bytes themselves.
+    seen: Vec<(u32, u32)>,
+}
+
+/// The newest segment, which has no successor to tell its end.
+struct Newest {
+    plan: ScanPlan,
+    known: Option<u32>,
+}
+
+impl Shared {
+    /// See the module.
+    pub(crate) fn verify(&self, found: &mut dyn FnMut(Finding)) -> Result<VerifySummary> {
+        let mut verifier =
+            Verifier { shared: self, found, summary: VerifySummary::default(), seen: Vec::new() };
+        verifier.fixed_files()?;
+        let ended = self.segments.read().numbers();
+        for number in ended {
+            verifier.ended(number)?;
+        }
+        verifier.newest()?;
+        verifier.known_damage();
+        verifier.runs()?;
+        verifier.quarantine()?;
+        verifier.summary.sessions = self.sessions()?.len() as u64;
+        Ok(verifier.summary)
+    }
+}
+
+fn finding(kind: &'static str, file: &str, message: impl Into<String>) -> Finding {
+    Finding {
+        kind,
+        note: false,
+        file: Some(file.into()),
+        offset: None,
+        length: None,
+        session: None,
+        from_seq: None,
+        to_seq: None,
+        message: message.into(),
+    }
+}
+
+impl Verifier<'_> {
+    fn report(&mut self, finding: Finding) {
+        if !finding.note {
+            self.summary.findings = self.summary.findings.saturating_add(1);
+        }
+        (self.found)(finding);
+    }
+
+    fn fixed_files(&mut self) -> Result<()> {
+        match read_whole(self.shared.disk.as_ref(), names::CONTROL)? {
+            None => self.report(finding("control", names::CONTROL, "missing; the next writer rebuilds it")),
+            Some(bytes) => {
+                for (offset, fault) in Control::decode(&bytes).damaged() {
+                    let text = format!("{fault}; the next writer rebuilds it");
+                    self.report(Finding { offset: Some(offset), ..finding("control", names::CONTROL, text) });
+                }
+            }
+        }
+        match read_whole(self.shared.disk.as_ref(), names::LIVE)?.as_deref().map(LiveSet::decode) {
+            Some(Ok(_)) => {}
+            Some(Err(fault)) => self.report(finding("live-set", names::LIVE, fault.to_string())),
+            None => self.report(finding("live-set", names::LIVE, "missing")),
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, number: u32) -> Result<()> {
+        let name = names::segment(number);
+        let segments = Arc::clone(&self.shared.segments.read());
+        let facts = match segments.facts(self.shared, number) {
+            Ok(facts) => facts,
+            Err(error) if error.is_not_found() => {
+                self.seen.push((number, 0));
+                self.report(finding("missing", &name, "the segment file is missing, its events are lost"));
+                return Ok(());
+            }
+            Err(error) if error.is_corruption() => {
+                self.report(Finding { offset: Some(0), ..finding("damage", &name, error.to_string()) });
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        self.header(number, &name)?;
+        self.segment(&facts.key(), &rebuild::plan(&facts), Some(facts.as_ref()))?;
+        self.index(&facts);
+        Ok(())
+    }
+
+    fn header(&mut self, number: u32, name: &str) -> Result<()> {
+        let (_, _, repaired) = read_header_checked(self.shared, number)?;
+        if repaired {
+            self.seen.push((number, 0));
+            let text = "a bit of the segment header is flipped; it is read as its checksum tells";
+            self.report(Finding { offset: Some(0), length: Some(512), ..finding("damage", name, text) });
+        }
+        Ok(())
+    }
+
+    fn newest(&mut self) -> Result<()> {
+        let Some(newest) = self.shared.newest_plan()? else { return Ok(()) };
+        let name = names::segment(newest.plan.number);
+        self.header(newest.plan.number, &name)?;
+        let key = SegmentKey {
+            store: newest.plan.binding.store,
+            segment: newest.plan.number,
+            salt: newest.plan.binding.salt,
+        };
+        let end = self.segment(&key, &newest.plan, None)?;
+        if newest.known.is_none() && end.residue_end > end.end {
+            let text = "a torn tail that no writer has cut yet; the next one does, and keeps the bytes aside";
+            let length = u64::from(end.residue_end.saturating_sub(end.end));
+            let note = finding("torn-tail", &name, text);
+            self.report(Finding { note: true, offset: Some(end.end.into()), length: Some(length), ..note });
+        }
+        Ok(())
+    }
+
+    /// Scans one segment; decodes every event of it.
+    fn segment(
+        &mut self,
+        key: &SegmentKey,
+        plan: &ScanPlan,
+        facts: Option<&SegmentFacts>,
+    ) -> Result<ScanEnd> {
+        let mut table = SegmentTable::new(*key);
+        let mut bad = Vec::new();
+        let mut undecodable = Vec::new();
+        let file = self.shared.files.readable(plan.number)?;
+        let summary = &mut self.summary;
+        let end = scan(file, plan, &mut |found| {
+            match found {
+                Found::Frame(view) => {
+                    summary.frames = summary.frames.saturating_add(1);
+                    check_events(view, summary, &mut undecodable);
+                    if let Err(error) = feed(&mut table, view) {
+                        undecodable.push((view.header.lsn, error.to_string()));
+                    }
+                }
+                Found::Bad(spot) => {
+                    table.add_damage(damaged(&spot));
+                    bad.push(spot);
+                }
+            }
+            Ok(())
+        })?;
+        self.summary.segments = self.summary.segments.saturating_add(1);
+        self.summary.bytes = self.summary.bytes.saturating_add(end.bytes_read);
+        let name = names::segment(plan.number);
+        for (at, message) in undecodable {
+            self.report(Finding { offset: Some(at.offset().into()), ..finding("damage", &name, message) });
+        }
+        for spot in bad {
+            self.damage(&spot, &table, facts)?;
+        }
+        Ok(end)
+    }
+
+    /// One damaged range, for each session that it provably hit.
+    fn damage(&mut self, spot: &BadSpot, table: &SegmentTable, facts: Option<&SegmentFacts>) -> Result<()> {
+        self.seen.push((spot.segment, spot.from));
+        let name = names::segment(spot.segment);
+        let base = Finding {
+            offset: Some(spot.from.into()),
+            length: Some(spot.to.saturating_sub(spot.from).into()),
+            ..finding("damage", &name, spot.reason.text())
+        };
+        let hit = match facts.and_then(|facts| open_index(self.shared, facts).ok()) {
+            Some(file) => by_index(&Index::File(file), spot)?,
+            None => by_gaps(table),
+        };
+        if hit.is_empty() {
+            let text = format!("{}; which sessions it hit is unknown", spot.reason.text());
+            self.report(Finding { message: text, ..base });
+            return Ok(());
+        }
+        for (dense, (from, to)) in hit {
+            let session = self.shared.session(dense)?.map(|entry| entry.id.to_string());
+            self.report(Finding { session, from_seq: Some(from), to_seq: Some(to), ..base.clone() });
+        }
+        Ok(())
+    }
+
+    fn index(&mut self, facts: &SegmentFacts) {
+        let name = names::index(facts.header.number);
+        let checked = open_index(self.shared, facts)
+            .and_then(|file| file.verify().map_err(|fault| Error::corrupt(&name, 0, fault)));
+        match checked {
+            Ok(()) => {}
+            Err(error) if error.is_not_found() => {
+                let note = finding("index", &name, "not there yet; readers rebuild it in memory");
+                self.report(Finding { note: true, ..note });
+            }
+            Err(error) => {
+                let text = format!("{error}; readers rebuild it from the segment, no event is lost");
+                self.report(Finding { offset: error.offset(), ..finding("index", &name, text) });
+            }
+        }
+    }
+
+    /// Damage that LIVE remembers and that the bytes do not show (any more).
+    fn known_damage(&mut self) {
+        for known in self.shared.live_set().damage {
+            if self.seen.contains(&(known.segment, known.from)) {
+                continue;
+            }
+            let loss = super::recover::loss(&known);
+            let text = format!("{} (found by an earlier recovery)", loss.message);
+            let name = names::segment(known.segment);
+            let length = Some(loss.length).filter(|length| *length > 0);
+            self.report(Finding { offset: Some(loss.offset), length, ..finding("damage", &name, text) });
+        }
+    }
+
+    fn runs(&mut self) -> Result<()> {
+        for name in list(self.shared, names::DIRECTORY)? {
+            let path = format!("{}/{name}", names::DIRECTORY);
+            let Some((from, to)) = names::parse_run(&name) else {
+                let note = finding("leftover", &path, "no directory run; left alone");
+                self.report(Finding { note: true, ..note });
+                continue;
+            };
+            let key = RunKey { store: self.shared.live_set().store, from, to };
+            let checked = open_immutable(self.shared, &path).and_then(|bytes| {
+                let run = RunFile::open(bytes, &key).and_then(|run| run.verify());
+                run.map_err(|fault| Error::corrupt(&path, 0, fault))
+            });
+            if let Err(error) = checked {
+                let text = format!("{error}; what it held is replayed from the segments, nothing is lost");
+                self.report(finding("directory", &path, text));
+            }
+        }
+        Ok(())
+    }
+
+    fn quarantine(&mut self) -> Result<()> {
+        for name in list(self.shared, names::QUARANTINE)? {
+            let path = format!("{}/{name}", names::QUARANTINE);
+            let note = finding("quarantine", &path, "bytes of a torn tail that a recovery cut and kept");
+            self.report(Finding { note: true, ..note });
+        }
+        Ok(())
+    }
+}
+
+fn list(shared: &Shared, folder: &str) -> Result<Vec<String>> {
+    match shared.disk.list(folder) {
+        Err(error) if error.is_not_found() => Ok(Vec::new()),
+        other => other,
+    }
+}
+
+fn check_events(view: &FrameView<'_>, summary: &mut VerifySummary, bad: &mut Vec<(Lsn, String)>) {
+    for record in view.records().flatten() {
+        let Meta::Event(meta) = &record.meta else { continue };
+        match payload::decode(meta, record.payload) {
+            Ok(_) => summary.events = summary.events.saturating_add(1),
+            Err(why) => bad.push((record.lsn, format!("an event that cannot be read: {why}"))),
+        }
+    }
+}
+
+/// First and last lost seq by session.
+type Hit = BTreeMap<u64, (u64, u64)>;
+
+fn add(hit: &mut Hit, dense: u64, seq: u64) {
+    let range = hit.entry(dense).or_insert((seq, seq));
+    range.0 = range.0.min(seq);
+    range.1 = range.1.max(seq);
+}
+
+/// What a whole index says stood in the range.
+fn by_index(index: &Index, spot: &BadSpot) -> Result<Hit> {
+    let mut hit = Hit::new();
+    for part in index.parts()? {
+        let offsets = index.offsets(&part, 0, part.count)?;
+        for (seq, offset) in (part.first_seq..).zip(offsets) {
+            if offset >= spot.from && offset < spot.to {
+                add(&mut hit, part.dense, seq);
+            }
+        }
+    }
+    Ok(hit)
+}
+
+/// What gaps in the seqs prove.
+fn by_gaps(table: &SegmentTable) -> Hit {
+    let mut hit = Hit::new();
+    for session in table.sessions() {
+        let part = session.part();
+        for (seq, offset) in (part.first_seq..).zip(session.offsets()) {
+            if *offset == 0 {
+                add(&mut hit, part.dense, seq);
+            }
+        }
+    }
+    hit
+}
+
+impl Shared {
+    /// How to scan the segment without a successor: up to what is durable while a writer lives, else to its end.
+    fn newest_plan(&self) -> Result<Option<Newest>> {
+        let own = self.state().commit.as_ref().map(|commit| commit.durable());
+        let (number, stop, durable) = match own {
+            Some(durable) => (durable.segment(), Some(durable.offset()), durable.offset()),
+            None => {
+                let Some(follow) = self.follow.lock().clone() else { return Ok(None) };
+                let control = self.control();
+                let number = follow.header.number;
+                let durable = if control.durable.segment() == number { control.durable.offset() } else { 0 };
+                (number, writer_lives(self).then_some(follow.at), durable)
+            }
+        };
+        let (header, header_crc, _) = read_header_checked(self, number)?;
+        let plan = ScanPlan {
+            number,
+            binding: header.binding(),
+            capacity: header.capacity,
+            header_crc,
+            max_epoch: u64::MAX,
+            from: crate::format::FIRST_FRAME,
+            chain: header_crc,
+            epoch: header.epoch,
+            end: None,
+            durable,
+            stop,
+        };
+        Ok(Some(Newest { plan, known: stop }))
+    }
+}
