@@ -85,6 +85,8 @@ pub(crate) struct Layout {
     pub(crate) length: Field,
     /// u32: the CRC of the block CRCs.
     pub(crate) crcs_crc: Field,
+    /// What is zero in version 1.
+    pub(crate) zeros: &'static [Field],
 }
 
 /// The first fields of every header, and its last.
@@ -247,7 +249,10 @@ fn check_header(header: &[u8], layout: &Layout) -> Result<(), FileFault> {
     if usize::from(common::HEADER_LEN.u16(header)) != HEADER_LEN {
         return Err(FileFault::Field { offset: 10, what: "a header length other than 512" });
     }
-    Ok(())
+    match layout.zeros.iter().find(|field| !field.is_zero(header)) {
+        Some(field) => Err(FileFault::Field { offset: field.at as u64, what: "not zero" }),
+        None => Ok(()),
+    }
 }
 
 /// The list of block CRCs at `at`, which must be exactly as long as the blocks before it need.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use sessionlog::event::{Checker, Rule};
+use sessionlog::event::{Checker, RepairState, Rule, Time};
 use sessionlog::interop::jsonl::{Ending, Hole, HoleReason, MAX_LINE_BYTES, Reader, Verdict};
 use sessionlog::{Error, ErrorKind};
 
@@ -48,6 +48,30 @@ fn damaged(verdict: &Verdict) -> &Hole {
         Ending::Damaged(hole) => hole,
         other => panic!("{other:?}"),
     }
+}
+
+/// What repair would append: types, seqs, calls, and what they came from. Texts are each one's own.
+fn closers(bytes: &[u8]) -> Vec<Value> {
+    let mut reader = Reader::new(bytes, "a.jsonl").unwrap();
+    let (mut state, mut seq, mut time) = (RepairState::new(), 0, Time::from_millis(0));
+    while let Some(event) = reader.next_event().unwrap() {
+        state.observe(&event);
+        (seq, time) = (event.seq() + 1, event.time().clone());
+    }
+    let closers = state.closers(seq, &time);
+    closers.iter().map(|event| without_texts(serde_json::from_str(&event.to_line()).unwrap())).collect()
+}
+
+fn recorded_closers(upstream: &Value) -> Vec<Value> {
+    upstream["closers"].as_array().unwrap().iter().cloned().map(without_texts).collect()
+}
+
+fn without_texts(mut event: Value) -> Value {
+    if let Some(data) = event["data"].as_object_mut() {
+        data.remove("content");
+        data.remove("error");
+    }
+    event
 }
 
 /// Where the semantics differ from the recorded verdicts, or go beyond them. `true`: checked here.
@@ -123,6 +147,7 @@ fn every_variant_gets_its_verdict() {
             assert_eq!(verdict.kept_bytes, upstream["committedBytes"].as_u64().unwrap(), "{name}");
             assert_eq!(verdict.lost_bytes(), upstream["tornBytes"].as_u64().unwrap(), "{name}");
             assert_eq!(matches!(verdict.ending, Ending::Torn(_)), verdict.lost_bytes() > 0, "{name}");
+            assert_eq!(closers(&bytes), recorded_closers(upstream), "{name}");
             continue;
         };
         match error {

@@ -21,7 +21,7 @@ The store: --store DIR, else $SESSIONLOG_STORE, else ./.sessionlog";
 #[command(name = "sessionlog", version, about, after_help = EXIT_CODES, max_term_width = 110)]
 pub(crate) struct Arguments {
     /// The store's directory [default: $SESSIONLOG_STORE, else ./.sessionlog]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", overrides_with = "store")]
     pub(crate) store: Option<PathBuf>,
     /// Print data as JSON, one object a line; absent fields are left out
     #[arg(long, global = true)]

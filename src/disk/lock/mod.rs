@@ -57,7 +57,7 @@ pub(super) struct RealLock {
 impl RealLock {
     /// Takes the lock at `path`, creating the file with `mode` when it is missing.
     pub(super) fn take(path: PathBuf, info: &str, mode: u32) -> Result<Self> {
-        let file = lock_file(&path, mode)?;
+        let file = lock_file(&path, mode, || {})?;
         let dir = lock_directory(&path)?;
         write_info(&file, info);
         Ok(Self { file, dir, path, owner: std::process::id() })
@@ -101,13 +101,14 @@ pub(super) fn query(path: &Path) -> Result<Option<String>> {
     }
 }
 
-/// Opens and locks the file that is at `path` at the end.
-fn lock_file(path: &Path, mode: u32) -> Result<File> {
+/// Opens and locks the file that is at `path` at the end. `opened` is called between the two.
+fn lock_file(path: &Path, mode: u32, mut opened: impl FnMut()) -> Result<File> {
     let failed = |e| Error::io("lock", path, e);
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(mode);
     for _ in 0..REPLACEMENTS {
         let file = options.open(path).map_err(failed)?;
+        opened();
         if !patiently(|| exclusive::take(&file), || exclusive::QUERY_INTERFERES).map_err(failed)? {
             return Err(locked(path, &read_info(&file)));
         }

@@ -1,7 +1,9 @@
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
+use std::thread;
+use std::time::Duration;
 
-use super::{RealLock, flock, query};
+use super::{RealLock, exclusive, flock, is_at, lock_file, query};
 
 /// What both kinds of lock promise, on a file of their own.
 fn contract(
@@ -58,4 +60,38 @@ fn a_forked_child_frees_nothing_and_keeps_nothing() {
     assert_eq!(query(&path).unwrap(), None, "the parent's drop frees it, whoever has copies");
     let _next = RealLock::take(path, "next", 0o600).unwrap();
     drop(child);
+}
+
+#[test]
+fn a_file_that_was_replaced_before_it_was_locked_is_not_the_lock() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("LOCK");
+    let mut removals = 2;
+    let file = lock_file(&path, 0o600, || {
+        if removals > 0 {
+            removals -= 1;
+            fs::remove_file(&path).unwrap();
+        }
+    });
+    assert!(is_at(&file.unwrap(), &path).unwrap());
+    // Somebody who never stops is an error and no endless loop.
+    lock_file(&path, 0o600, || fs::remove_file(&path).unwrap()).unwrap_err();
+}
+
+#[test]
+fn a_writer_outwaits_a_query() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("LOCK");
+    let query = File::open(dir.path()).unwrap();
+    query.try_lock_shared().unwrap();
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| RealLock::take(path.clone(), "writer", 0o600));
+        while !File::open(&path).is_ok_and(|file| exclusive::is_held(&file).unwrap()) {
+            thread::yield_now();
+        }
+        // It has the file and goes for the directory, for much longer than this.
+        thread::sleep(Duration::from_millis(10));
+        query.unlock().unwrap();
+        writer.join().unwrap().unwrap();
+    });
 }

@@ -108,6 +108,22 @@ impl JsonText {
     }
 }
 
+/// A value that stands inside checked text, on its own.
+///
+/// ```
+/// # fn main() -> Result<(), sessionlog::event::JsonError> {
+/// use sessionlog::event::{JsonRef, JsonText};
+/// let line = JsonRef::check(r#"{"data": { "cost":1.50 }}"#)?;
+/// let data = line.get("data").map(JsonText::from);
+/// assert_eq!(data.as_deref(), Some(r#"{ "cost":1.50 }"#));
+/// # Ok(()) }
+/// ```
+impl From<JsonRef<'_>> for JsonText {
+    fn from(value: JsonRef<'_>) -> Self {
+        Self::of_checked(value)
+    }
+}
+
 impl Deref for JsonText {
     type Target = str;
 

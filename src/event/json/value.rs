@@ -34,6 +34,14 @@ fn is_space(byte: u8) -> bool {
 }
 
 impl<'a> JsonRef<'a> {
+    /// Checks `text` and looks into it where it stands, without a copy. [`JsonText`](super::JsonText) keeps one.
+    ///
+    /// # Errors
+    /// As [`is_json_value`](super::is_json_value).
+    pub fn check(text: &'a str) -> Result<Self, super::JsonError> {
+        super::is_json_value(text).map(|()| Self::new_validated(text))
+    }
+
     /// `text` is one checked value; white space may stand around it.
     #[must_use]
     pub(crate) fn new_validated(text: &'a str) -> Self {

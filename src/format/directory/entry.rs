@@ -112,10 +112,10 @@ pub(super) fn fixed(buf: &[u8]) -> Fixed {
     }
 }
 
-/// The entry; none for flags that version 1 does not have.
+/// The entry; none for what no writer of version 1 makes.
 pub(super) fn decode(buf: &[u8], id: &str, header: &str) -> Option<DirEntry> {
     let flags = by_dense::FLAGS.u32(buf);
-    if flags & !entry_flag::KNOWN != 0 {
+    if flags & !entry_flag::KNOWN != 0 || !by_dense::ZERO.is_zero(buf) {
         return None;
     }
     let has = |bit: u32| flags & bit != 0;

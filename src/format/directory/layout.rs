@@ -78,4 +78,5 @@ pub(super) const BLOCKS: Layout = Layout {
     crcs: header::BLOCK_CRCS,
     length: header::FILE_LEN,
     crcs_crc: header::BLOCK_CRCS_CRC,
+    zeros: &[header::ZERO],
 };

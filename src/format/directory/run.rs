@@ -105,7 +105,9 @@ impl<B: Deref<Target = [u8]>> RunFile<B> {
         let id = str::from_utf8(self.file.get(self.heap, start..middle)?);
         let header = str::from_utf8(self.file.get(self.heap, middle..end)?);
         match (id, header) {
-            (Ok(id), Ok(header)) => entry::decode(buf, id, header).ok_or(bad("unknown flags")),
+            (Ok(id), Ok(header)) => {
+                entry::decode(buf, id, header).ok_or(bad("flags or zeros that no writer makes"))
+            }
             _ => Err(bad("an id or header that is not UTF-8")),
         }
     }
@@ -130,6 +132,10 @@ impl<B: Deref<Target = [u8]>> RunFile<B> {
         let mut last = 0;
         for at in 0..self.info.entries {
             let entry = self.at(at)?;
+            let buf = self.file.entry(self.dense_section, at, ENTRY_LEN)?;
+            if entry::encode(&entry, entry::fixed(buf)) != buf {
+                return Err(field(self.dense_section, "fields that no flag calls for"));
+            }
             if entry.dense <= last || entry.dense >= self.info.next_dense {
                 return Err(field(self.dense_section, "dense ids do not ascend below the next one"));
             }

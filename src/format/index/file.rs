@@ -94,7 +94,8 @@ impl<B: Deref<Target = [u8]>> IndexFile<B> {
 
     /// Session number `at` in the order of dense ids.
     pub(crate) fn session_at(&self, at: u32) -> Result<SessionPart, FileFault> {
-        let part = decode_session(self.file.entry(self.sessions, u64::from(at), SESSION_LEN)?);
+        let part = decode_session(self.file.entry(self.sessions, u64::from(at), SESSION_LEN)?)
+            .ok_or(self.bad_session(at, "flags or zeros that no writer makes"))?;
         let ends =
             |from: u64, count: u32, all: u64| from.checked_add(count.into()).is_some_and(|end| end <= all);
         let fits = ends(part.events_at, part.count, self.info.events)
@@ -141,8 +142,7 @@ impl<B: Deref<Target = [u8]>> IndexFile<B> {
         let count = u64::from(part.structure_count);
         let bytes = self.file.entries(self.structure, part.structure_at, count, STRUCTURE_LEN)?;
         let offset = self.structure.at as u64;
-        let fault =
-            move || FileFault::Field { offset, what: "a structure entry of no known class or operation" };
+        let fault = move || FileFault::Field { offset, what: "a structure entry that no writer makes" };
         Ok(bytes.chunks_exact(STRUCTURE_LEN).map(move |entry| decode_structure(entry).ok_or_else(fault)))
     }
 
@@ -187,6 +187,9 @@ impl<B: Deref<Target = [u8]>> IndexFile<B> {
     }
 
     fn verify_session(&self, at: u32, part: &SessionPart) -> Result<(), FileFault> {
+        if part.count == 0 || (part.open_turn && !part.has_turn_boundary) {
+            return Err(self.bad_session(at, "no event, or an open turn that does not start here"));
+        }
         let offsets: Vec<u32> = self.offsets(part, 0..part.count)?.collect();
         let places: Vec<u32> = offsets.iter().copied().filter(|&o| o != HOLE).collect();
         let inside = |o: &u32| (FIRST_FRAME..self.info.end).contains(o);

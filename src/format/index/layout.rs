@@ -77,6 +77,7 @@ pub(super) const BLOCKS: Layout = Layout {
     crcs: header::BLOCK_CRCS,
     length: header::FILE_LEN,
     crcs_crc: header::BLOCK_CRCS_CRC,
+    zeros: &[header::ZERO_A, header::ZERO_B, header::ZERO_C],
 };
 
 pub(super) fn encode_session(part: &SessionPart) -> [u8; SESSION_LEN] {
@@ -95,10 +96,13 @@ pub(super) fn encode_session(part: &SessionPart) -> [u8; SESSION_LEN] {
     buf
 }
 
-/// `buf` is [`SESSION_LEN`] long.
-pub(super) fn decode_session(buf: &[u8]) -> SessionPart {
+/// `buf` is [`SESSION_LEN`] long. None for flags that version 1 does not have.
+pub(super) fn decode_session(buf: &[u8]) -> Option<SessionPart> {
     let flags = session::FLAGS.u32(buf);
-    SessionPart {
+    if flags & !session_flag::KNOWN != 0 || !session::ZERO.is_zero(buf) {
+        return None;
+    }
+    Some(SessionPart {
         dense: session::DENSE.u64(buf),
         first_seq: session::FIRST_SEQ.u64(buf),
         count: session::COUNT.u32(buf),
@@ -112,7 +116,7 @@ pub(super) fn decode_session(buf: &[u8]) -> SessionPart {
         has_holes: flags & session_flag::HOLES != 0,
         events_at: session::EVENTS_AT.u64(buf),
         structure_at: session::STRUCTURE_AT.u64(buf),
-    }
+    })
 }
 
 pub(super) fn encode_structure(entry: &StructureEntry) -> [u8; STRUCTURE_LEN] {
@@ -131,15 +135,18 @@ pub(super) fn encode_structure(entry: &StructureEntry) -> [u8; STRUCTURE_LEN] {
     buf
 }
 
-/// `buf` is [`STRUCTURE_LEN`] long. None for a class or operation that version 1 does not have.
+/// `buf` is [`STRUCTURE_LEN`] long. None for what no writer of version 1 makes.
 pub(super) fn decode_structure(buf: &[u8]) -> Option<StructureEntry> {
     let class = Class::from_u8(structure::CLASS.u8(buf)).filter(|&c| c != Class::Chunk)?;
     let (start, end) = (structure::START.u64(buf), structure::END.u64(buf));
     let op = match structure::OP.u8(buf) {
-        op_code::NONE => None,
-        op_code::APPEND => Some(SurfaceOp::Append),
+        op_code::NONE if (start, end) == (0, 0) => None,
+        op_code::APPEND if (start, end) == (0, 0) => Some(SurfaceOp::Append),
         op_code::REPLACE => Some(SurfaceOp::Replace { start, end }),
         _ => return None,
     };
+    if !structure::ZERO.is_zero(buf) {
+        return None;
+    }
     Some(StructureEntry { seq: structure::SEQ.u64(buf), offset: structure::OFFSET.u32(buf), class, op })
 }

@@ -7,11 +7,11 @@
 
 mod encode;
 mod file;
-mod layout;
+pub(crate) mod layout;
 pub(crate) mod part;
 mod table;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::event::{Class, SurfaceOp};
 use crate::format::lsn::StoreId;

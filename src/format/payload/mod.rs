@@ -4,8 +4,8 @@
 //! describe, VERBATIM for a line that rendering would spell otherwise (X2). Encoding never changes a byte of what an
 //! event renders to; a decoder checks all of it again, so a payload that no encoder makes is a fault, never an event.
 
-mod chunk;
-mod plain;
+pub(crate) mod chunk;
+pub(crate) mod plain;
 mod session;
 mod sources;
 #[cfg(test)]

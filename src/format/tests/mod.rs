@@ -3,6 +3,9 @@
 //! `SESSIONLOG_BLESS=1 cargo test --lib format::tests` writes vectors, manifest and example anew; a change in what it
 //! writes is a change of the format.
 
+mod derived;
+mod derived_samples;
+mod derived_spec;
 mod describe;
 mod example;
 mod samples;

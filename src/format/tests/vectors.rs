@@ -9,6 +9,7 @@ use crate::format::lock_info::LockInfo;
 use crate::format::record::{self, RecordDraft};
 use crate::format::scan::{FrameStep, read_frame};
 use crate::format::segment_header::SegmentHeader;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -219,6 +220,34 @@ fn every_flipped_bit_of_a_good_vector_is_noticed_or_harmless() {
                 _ => assert!(read.is_err(), "{}", what()),
             }
             bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+}
+
+proptest! {
+    /// Any bytes put anywhere into any vector, and any cut: nothing panics, and what was good is refused.
+    #[test]
+    fn vectors_with_foreign_bytes_are_refused(
+        which in any::<prop::sample::Index>(),
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
+        len in any::<prop::sample::Index>(),
+        cut in any::<bool>(),
+    ) {
+        let vectors = all();
+        let vector = &vectors[which.index(vectors.len())];
+        let mut bytes = vector.bytes.clone();
+        for (at, byte) in &edits {
+            let at = at.index(bytes.len());
+            bytes[at] = *byte;
+        }
+        if cut {
+            bytes.truncate(len.index(bytes.len()));
+        }
+        let read = vector.describe(&bytes);
+        // An edit of a damaged vector may mend it.
+        let strict = matches!(vector.kind, Kind::SegmentHeader | Kind::Frame(_) | Kind::Record | Kind::Live);
+        if strict && vector.verdict == Verdict::Good && bytes != vector.bytes {
+            prop_assert!(read.is_err(), "{}: {read:?}", vector.name);
         }
     }
 }

@@ -9,7 +9,7 @@ use std::io::{self, BufRead, Read};
 /// envelope around it.
 pub const MAX_LINE_BYTES: usize = (64 << 20) + (1 << 20);
 
-/// A buffer that one long line has blown up is given back at the next line.
+/// A buffer that one long line has blown up beyond this is given back.
 const KEPT_BUFFER_BYTES: usize = 1 << 20;
 
 /// One line.
@@ -47,12 +47,17 @@ impl<R: BufRead> Lines<R> {
         self.offset
     }
 
-    /// The next line, or `None` at the end.
-    pub(crate) fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
+    /// Gives back the memory of a long line when it has been read.
+    pub(crate) fn forget(&mut self) {
+        self.buffer.clear();
         if self.buffer.capacity() > KEPT_BUFFER_BYTES {
             self.buffer = Vec::new();
         }
-        self.buffer.clear();
+    }
+
+    /// The next line, or `None` at the end.
+    pub(crate) fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
+        self.forget();
         let most = u64::try_from(self.limit).unwrap_or(u64::MAX).saturating_add(1);
         let mut length = count(Read::take(&mut self.source, most).read_until(b'\n', &mut self.buffer)?);
         if length == 0 {

@@ -237,7 +237,9 @@ impl<R: BufRead> Reader<R> {
         };
         self.line = line.number;
         let (offset, end) = (line.offset, line.offset + line.length);
-        match read_line(&line, self.next_seq) {
+        let item = read_line(&line, self.next_seq);
+        self.lines.forget();
+        match item {
             Item::Event(event) => {
                 self.next_seq += 1;
                 self.kept_bytes = end;

@@ -101,7 +101,7 @@ impl Names {
                 None => names.remove(name),
             };
         }
-        self.pending.retain(|(_, change)| !change.is_about(name));
+        self.pending.retain_mut(|(_, change)| !change.forget(name));
     }
 
     pub(super) fn durable(&self, name: &str) -> Option<Entry> {
@@ -171,10 +171,18 @@ impl Change {
         }
     }
 
-    fn is_about(&self, what: &str) -> bool {
+    /// Leaves nothing to be done to the name `what`; whether nothing is left of the change.
+    fn forget(&mut self, what: &str) -> bool {
         match self {
             Self::Link { name, .. } | Self::Unlink { name, .. } => name == what,
-            Self::Rename { from, to, .. } => from == what || to == what,
+            Self::Rename { from, to, entry } => {
+                if from == what {
+                    *self = Self::Link { name: std::mem::take(to), entry: *entry };
+                } else if to == what {
+                    *self = Self::Unlink { name: std::mem::take(from), entry: *entry };
+                }
+                false
+            }
         }
     }
 }

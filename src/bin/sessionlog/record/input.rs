@@ -151,11 +151,24 @@ impl Splitter {
         let next = match self.passing.take() {
             Some(passed) => Next::TooLong(passed + count(line.len())),
             None if line.len() > self.limit => Next::TooLong(count(line.len())),
+            // A long line is handed over rather than copied.
+            None if line.len() > 4 * WINDOW_BYTES => return Some(Next::Line(self.hand_over(end))),
             None => Next::Line(line.to_vec()),
         };
         self.start = end + 1;
         self.searched = self.start;
         Some(next)
+    }
+
+    /// The line that ends before `end`, in the memory it was read into.
+    fn hand_over(&mut self, end: usize) -> Vec<u8> {
+        let rest = self.bytes.split_off(end + 1);
+        let mut line = std::mem::replace(&mut self.bytes, rest);
+        line.truncate(end);
+        line.drain(..self.start);
+        self.start = 0;
+        self.searched = 0;
+        line
     }
 
     /// Gives up what is there of a line that has become too long.
@@ -242,6 +255,17 @@ mod tests {
         }
         lines.push(b"\n");
         assert_eq!(lines.next_line(), Some(Next::TooLong(100_000)));
+    }
+
+    #[test]
+    fn a_long_line_between_short_ones_is_handed_over() {
+        let long = "b".repeat(9 * WINDOW_BYTES / 2);
+        let text = format!("a\n{long}\nc\n{long}\n");
+        let expected = [line("a"), line(&long), line("c"), line(&long)];
+        for size in [1000, WINDOW_BYTES, text.len()] {
+            let windows: Vec<&[u8]> = text.as_bytes().chunks(size).collect();
+            assert!(all(&windows, MAX_LINE_BYTES) == expected, "windows of {size}");
+        }
     }
 
     #[test]

@@ -66,10 +66,10 @@ struct Recorder {
 
 impl Recorder {
     fn talk(&mut self) -> Result<(), Failure> {
-        let mut input = Input::standard()?;
+        let mut input = Input::standard().map_err(|error| unreadable(&error))?;
         loop {
-            match input.next(self.held.is_empty())? {
-                Next::Line(line) => self.take(&line)?,
+            match input.next(self.held.is_empty()).map_err(|error| unreadable(&error))? {
+                Next::Line(line) => self.take(line)?,
                 Next::TooLong(length) => {
                     let why = format!("the line has {length} bytes; at most {MAX_LINE_BYTES} are taken");
                     self.hold(refused(None, &Error::new(ErrorKind::BadLine, why)));
@@ -83,8 +83,10 @@ impl Recorder {
         }
     }
 
-    fn take(&mut self, line: &[u8]) -> Result<(), Failure> {
-        let Some(parsed) = request::parse(line) else { return Ok(()) };
+    fn take(&mut self, line: Vec<u8>) -> Result<(), Failure> {
+        let Some(parsed) = request::parse(&line) else { return Ok(()) };
+        // A large payload is not held twice while it is appended.
+        drop(line);
         let tag = parsed.tag.as_deref();
         let done_or_not = match parsed.request {
             Ok(request) => self.perform(request)?,
@@ -137,6 +139,10 @@ impl Recorder {
         self.out.flush()?;
         Ok(())
     }
+}
+
+fn unreadable(error: &std::io::Error) -> Failure {
+    Failure::Words(format!("standard input: {error}"))
 }
 
 fn flushed_members(session: Option<&Session>) -> Members {

@@ -42,9 +42,8 @@ pub(crate) fn parse(line: &[u8]) -> Option<Parsed> {
     if text.trim_ascii().is_empty() {
         return None;
     }
-    Some(match JsonText::check(text) {
-        Ok(json) => {
-            let value = json.value();
+    Some(match JsonRef::check(text) {
+        Ok(value) => {
             let tag = value.get("tag").map(|tag| tag.raw().to_owned());
             Parsed { tag, request: read(value) }
         }
@@ -168,7 +167,7 @@ fn read_batch_event(value: JsonRef<'_>) -> Result<NewEvent> {
 fn read_event(fields: Fields<'_>) -> Result<NewEvent> {
     let event_type = fields.text("type")?.ok_or_else(|| bad("\"type\" is missing"))?;
     let data = fields.0.get("data").ok_or_else(|| bad("\"data\" is missing"))?;
-    let mut event = NewEvent::raw(event_type, data.raw())?;
+    let mut event = NewEvent::new(event_type, JsonText::from(data));
     if let Some(value) = fields.given("surfaceOp") {
         let op = SurfaceOp::from_json(value).map_err(|why| Error::new(ErrorKind::Marker, why))?;
         if let Some(op) = op {

@@ -197,6 +197,7 @@ fn an_ordered_disk_is_among_the_seeds() {
 #[test]
 fn a_sync_covers_what_was_written_before_it_was_called() {
     let (disk, file) = with_file(b"0");
+    file.write_at(&[b"x"], 0).unwrap();
     file.write_at(&[b"1"], 0).unwrap();
     disk.block_sync();
     let syncing = {

@@ -206,3 +206,21 @@ fn a_read_only_disk_refuses_changes() {
     disk.set_read_only(false);
     assert_eq!(reader.write_at(&[b"x"], 0).unwrap_err().io_kind(), Some(io::ErrorKind::PermissionDenied));
 }
+
+#[test]
+fn damaged_names_are_what_they_are_whatever_was_pending() {
+    let (disk, _file) = with_file(b"f");
+    disk.create_excl("created").unwrap();
+    assert!(disk.remove("created"));
+    assert_eq!(outcomes(&disk, "created"), BTreeSet::from([None]));
+    disk.unlink("f").unwrap();
+    disk.install("f", b"new");
+    assert_eq!(outcomes(&disk, "f"), BTreeSet::from([Some(b"new".to_vec())]));
+
+    disk.rename("f", "g").unwrap();
+    disk.install("f", b"other");
+    assert_eq!(outcomes(&disk, "f"), BTreeSet::from([Some(b"other".to_vec())]));
+    assert_eq!(outcomes(&disk, "g"), BTreeSet::from([None, Some(b"new".to_vec())]));
+    disk.sync_dir("").unwrap();
+    assert_eq!(outcomes(&disk, "g"), BTreeSet::from([Some(b"new".to_vec())]));
+}
