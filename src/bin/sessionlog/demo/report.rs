@@ -242,6 +242,11 @@ fn recovered(crash: &Crash, seen: &Seen, out: &mut Output) -> Result<(), Failure
             cut.file.display()
         ))?;
     }
+    if seen.recovery.cut.iter().any(|cut| cut.may_have_been_acknowledged) {
+        out.line(
+            "  the library cannot tell whether such bytes were acknowledged, and says so; here they were not",
+        )?;
+    }
     for note in &seen.recovery.notes {
         out.line(format_args!("  {}", printable(note)))?;
     }
