@@ -464,7 +464,9 @@ impl Shared {
 
     fn report_counters(&self) -> LogCounters {
         let counters = &self.counters;
+        let control = self.state().commit.as_ref().map(|commit| commit.control().counter);
         LogCounters {
+            commits: control.unwrap_or_else(|| self.control().counter),
             syncs: counters.syncs.get(),
             groups: counters.groups.get(),
             records: counters.records.get(),

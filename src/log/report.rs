@@ -112,7 +112,10 @@ pub struct BackupReport {
 #[non_exhaustive]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LogCounters {
-    /// Calls of `fdatasync` for the log.
+    /// Syncs that made something of the log durable since the store was created, by any process: the number in
+    /// CONTROL. A store that is open for reading sees those of a live writer as of its last refresh.
+    pub commits: u64,
+    /// Calls of `fdatasync` for the log by this process.
     pub syncs: u64,
     /// Groups (frames) written.
     pub groups: u64,

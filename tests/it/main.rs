@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod cli;
 mod conformance_invariants;
 mod conformance_json;
 mod conformance_repair;
@@ -13,4 +14,6 @@ mod event_lines;
 mod folded;
 mod json_text;
 mod jsonl;
+mod record;
+mod tool;
 mod vectors;

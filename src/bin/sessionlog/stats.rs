@@ -44,7 +44,7 @@ pub(crate) fn run(stores: &Stores, out: &mut Output) -> Ended {
             .sum(),
         quarantined_files,
         quarantined_bytes,
-        syncs: counters.syncs,
+        syncs: counters.commits,
     };
     for stat in store.stored()? {
         let stat = stat?;
