@@ -171,7 +171,8 @@ fn verify_names_what_damage_hit() {
     let rig = open(&disk, 10, small());
     let entry = rig.log.lookup("a").unwrap().unwrap();
     let read: Vec<_> = rig.log.events(&entry, 0, u64::MAX).unwrap().collect();
-    let lost: Vec<_> = read.iter().enumerate().filter(|(_, event)| event.is_err()).map(|(seq, _)| seq as u64).collect();
+    let lost: Vec<_> =
+        read.iter().enumerate().filter(|(_, event)| event.is_err()).map(|(seq, _)| seq as u64).collect();
     assert_eq!((read.len(), lost), (600, vec![hit.from_seq.unwrap()]), "only the damaged one is missing");
 }
 

@@ -208,7 +208,6 @@ fn flushes_that_arrive_together_share_a_sync() {
 }
 
 #[test]
-#[ignore = "waits for verify and backup"]
 fn sigterm_flushes_closes_and_exits_0() {
     let tool = Tool::new();
     let mut recorder = tool.recorder();
