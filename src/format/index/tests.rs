@@ -183,6 +183,36 @@ fn a_part_claims_no_more_than_its_bytes_hold() {
     assert!(part::decode(&[0, 0, 0]).is_err());
 }
 
+#[test]
+fn parts_that_no_writer_makes_are_refused() {
+    // Dense delta; first seq, count, bytes, two times, flags, previous; then offsets, structure, controls.
+    let part = |delta: u8, head: [u8; 7], rest: &[u8]| {
+        part::decode(&[&[1, delta][..], &head, rest].concat()).map(|p| p.sessions.len())
+    };
+    let far = [0xFF, 0xFF, 0xFF, 0xFF, 0x0F];
+    assert_eq!(part(1, [0, 1, 5, 2, 2, 0, 0], &[100, 0, 0]), Ok(1));
+    assert_eq!(part(1, [0, 2, 5, 2, 2, 4, 0], &[0, 100, 1, 1, 2, 0, 1, 90]), Ok(1));
+    let bad: [(&str, u8, [u8; 7], &[u8]); 14] = [
+        ("dense id 0", 0, [0, 1, 5, 2, 2, 0, 0], &[100, 0, 0]),
+        ("unknown flag", 1, [0, 1, 5, 2, 2, 8, 0], &[100, 0, 0]),
+        ("no events", 1, [0, 0, 5, 2, 2, 0, 0], &[0, 0]),
+        ("holes told, none there", 1, [0, 1, 5, 2, 2, 4, 0], &[100, 0, 0]),
+        ("a hole not told", 1, [0, 2, 5, 2, 2, 0, 0], &[0, 100, 0, 0]),
+        ("a hole at the end", 1, [0, 2, 5, 2, 2, 4, 0], &[100, 0, 0, 0]),
+        ("offset beyond 32 bits", 1, [0, 2, 5, 2, 2, 0, 0], &[&far[..], &far, &[0, 0]].concat()),
+        ("structure of a hole", 1, [0, 2, 5, 2, 2, 4, 0], &[0, 100, 1, 0, 2, 0, 0]),
+        ("structure behind the events", 1, [0, 1, 5, 2, 2, 0, 0], &[100, 1, 1, 2, 0, 0]),
+        ("a chunk in the structure", 1, [0, 1, 5, 2, 2, 0, 0], &[100, 1, 0, 0, 0, 0]),
+        ("an unknown class", 1, [0, 1, 5, 2, 2, 0, 0], &[100, 1, 0, 12, 0, 0]),
+        ("an unknown operation", 1, [0, 1, 5, 2, 2, 0, 0], &[100, 1, 0, 2, 3, 0]),
+        ("the same seq twice", 1, [0, 1, 5, 2, 2, 0, 0], &[100, 2, 0, 2, 0, 0, 2, 0, 0]),
+        ("a control at 0", 1, [0, 1, 5, 2, 2, 0, 0], &[100, 0, 1, 0]),
+    ];
+    for (what, delta, head, rest) in bad {
+        assert!(part(delta, head, rest).is_err(), "{what}");
+    }
+}
+
 /// Steps of a segment's life, from which offsets and seqs follow.
 #[derive(Debug, Clone)]
 enum Step {
