@@ -462,6 +462,16 @@ impl Shared {
         }
     }
 
+    /// Headers and frames of all segments. Where an ended one stops is read once, from the header behind it.
+    fn used_bytes(&self) -> u64 {
+        let segments = Arc::clone(&self.segments.read());
+        let ended = segments.numbers().into_iter().filter_map(|number| segments.facts(self, number).ok());
+        let ended: u64 = ended.map(|facts| u64::from(facts.end.end)).sum();
+        let written = self.state().commit.as_ref().map(|commit| commit.written().offset());
+        let active = written.or_else(|| self.follow.lock().as_ref().map(|follow| follow.at));
+        ended + u64::from(active.unwrap_or(0))
+    }
+
     fn report_counters(&self) -> LogCounters {
         let counters = &self.counters;
         let control = self.state().commit.as_ref().map(|commit| commit.control().counter);
@@ -480,7 +490,7 @@ impl Shared {
             indexes_built: counters.indexes_built.get(),
             checkpoints: counters.checkpoints.get(),
             quarantined_bytes: 0,
-            used_bytes: 0,
+            used_bytes: self.used_bytes(),
         }
     }
 }

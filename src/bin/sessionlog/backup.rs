@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::failure::{Ended, Outcome};
 use crate::output::{Output, say};
+use crate::progress::Progress;
 use crate::stores::Stores;
 
 #[derive(Serialize)]
@@ -17,7 +18,9 @@ struct Shown<'a> {
 
 pub(crate) fn run(stores: &Stores, target: &Path, out: &mut Output) -> Ended {
     let store = stores.read()?;
+    let progress = Progress::new("copying the store", None);
     let report = store.backup(target)?;
+    drop(progress);
     if out.json {
         out.json(&Shown { target, files: report.files, bytes: report.bytes })?;
     } else {

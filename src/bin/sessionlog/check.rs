@@ -9,6 +9,7 @@ use sessionlog::interop::jsonl::{Ending, Reader};
 use crate::args;
 use crate::failure::{Ended, Failure, Outcome};
 use crate::output::{Output, printable, say};
+use crate::progress::Progress;
 use crate::stores::Stores;
 
 #[derive(Serialize)]
@@ -19,6 +20,7 @@ struct Shown<'a> {
 }
 
 pub(crate) fn run(stores: &Stores, args: &args::Check, out: &mut Output) -> Ended {
+    let _progress = Progress::new("checking", None);
     match (&args.id, &args.file) {
         (Some(id), _) => check_session(stores, id, out),
         (None, Some(file)) => check_file(file, out),

@@ -30,7 +30,7 @@ pub(crate) fn run(stores: &Stores, args: &args::ExportJsonl, out: &mut Output) -
     };
     let options = WriteOptions { replace: args.replace };
     let mut failed = 0_u64;
-    let mut progress = Progress::new("sessions", u64::try_from(ids.len()).ok());
+    let progress = Progress::new("sessions exported", u64::try_from(ids.len()).ok());
     for id in &ids {
         match export_session(&store, id, &args.out, options) {
             Ok(written) if out.json => {

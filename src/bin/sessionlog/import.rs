@@ -77,7 +77,7 @@ pub(crate) fn run(stores: &Stores, args: &args::Import, out: &mut Output) -> End
     let store = stores.open_or_create()?;
     let mut stored = 0_u64;
     let options = ImportOptions { salvage: args.salvage };
-    let mut progress = Progress::new("files", u64::try_from(files.len()).ok());
+    let progress = Progress::new("files imported", u64::try_from(files.len()).ok());
     for file in &files {
         match import_one(&store, file, options, out) {
             Ok(true) => stored += 1,

@@ -1,54 +1,81 @@
 //! How far a long command is.
 //!
 //! What always holds: nothing is shown in the first second, and nothing at all unless standard error is a
-//! terminal.
+//! terminal. A thread draws, so that one long piece of work moves as well.
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output::on_terminal;
 
 const QUIET: Duration = Duration::from_secs(1);
+const REDRAW: Duration = Duration::from_millis(100);
 
-/// A count of things done out of things to do.
+/// A count of things done, maybe out of a number of things to do.
 pub(crate) struct Progress {
-    what: &'static str,
-    total: Option<u64>,
-    done: u64,
-    started: Instant,
-    wanted: bool,
-    bar: Option<ProgressBar>,
+    done: Arc<AtomicU64>,
+    drawer: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Progress {
-    /// `what` is the plural of what is counted.
+    /// `what` says what is going on.
     pub(crate) fn new(what: &'static str, total: Option<u64>) -> Self {
-        Self { what, total, done: 0, started: Instant::now(), wanted: on_terminal(), bar: None }
+        let done = Arc::new(AtomicU64::new(0));
+        let drawer = on_terminal().then(|| drawer(what, total, Arc::clone(&done))).flatten();
+        Self { done, drawer }
     }
 
     /// So many more are done.
-    pub(crate) fn add(&mut self, count: u64) {
-        self.done = self.done.saturating_add(count);
-        if !self.wanted || self.started.elapsed() < QUIET {
-            return;
-        }
-        let done = self.done;
-        self.bar.get_or_insert_with(|| bar(self.what, self.total)).set_position(done);
+    pub(crate) fn add(&self, count: u64) {
+        self.done.fetch_add(count, Ordering::Relaxed);
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
+        let Some((stop, thread)) = self.drawer.take() else { return };
+        drop(stop);
+        // It ends at once; what it may have panicked about concerns nobody.
+        let _ = thread.join();
+    }
+}
+
+/// Without a thread there is no progress to see, and that is all.
+fn drawer(
+    what: &'static str,
+    total: Option<u64>,
+    done: Arc<AtomicU64>,
+) -> Option<(Sender<()>, JoinHandle<()>)> {
+    let (stop, stopped) = bounded(0);
+    let draw = move || draw(what, total, &done, &stopped);
+    let thread = thread::Builder::new().name("progress".to_owned()).spawn(draw).ok()?;
+    Some((stop, thread))
+}
+
+fn draw(what: &'static str, total: Option<u64>, done: &AtomicU64, stopped: &Receiver<()>) {
+    if stopped.recv_timeout(QUIET) != Err(RecvTimeoutError::Timeout) {
+        return;
+    }
+    let bar = bar(what, total);
+    loop {
+        bar.set_position(done.load(Ordering::Relaxed));
+        bar.tick();
+        if stopped.recv_timeout(REDRAW) != Err(RecvTimeoutError::Timeout) {
+            break;
         }
     }
+    bar.finish_and_clear();
 }
 
 fn bar(what: &'static str, total: Option<u64>) -> ProgressBar {
     let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
-    let template = if total.is_some() { "{wide_bar} {pos}/{len} {msg}" } else { "{spinner} {pos} {msg}" };
+    let template =
+        if total.is_some() { "{spinner} {wide_bar} {pos}/{len} {msg}" } else { "{spinner} {elapsed} {msg}" };
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }

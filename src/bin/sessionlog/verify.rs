@@ -70,10 +70,9 @@ pub(crate) fn words(finding: &Finding) -> String {
 
 pub(crate) fn run(stores: &Stores, out: &mut Output) -> Ended {
     let store = stores.read()?;
-    let mut progress = Progress::new("findings", None);
+    let progress = Progress::new("reading the store", None);
     let mut printed = Ok(());
     let summary = store.verify(&mut |finding| {
-        progress.add(1);
         if printed.is_err() {
             return;
         }
