@@ -76,7 +76,8 @@ pub(super) struct Marks {
     open: VecDeque<(Lsn, u64)>,
 }
 
-/// How many places a session remembers; more are thinned out, which only makes the answer late, never wrong.
+/// How many places a session remembers. More are thinned out, which makes an answer late, never wrong; whoever
+/// flushes notes what that reached.
 const MAX_MARKS: usize = 32;
 
 impl Core {
@@ -208,6 +209,11 @@ impl Core {
         self.place_and(|_| ()).map(|(place, ())| place)
     }
 
+    /// Notes that a flush of the first `next_seq` events was acknowledged.
+    pub(super) fn note_durable(&self, next_seq: u64) {
+        self.state().marks.reached(next_seq);
+    }
+
     /// Ends the session in memory and takes it out of the live set.
     pub(super) fn end(&self, why: Ended) {
         let feeds = {
@@ -284,6 +290,11 @@ impl Marks {
     /// Up to where the log must come for all of the session.
     pub(super) fn end(&self) -> Lsn {
         self.open.back().map_or(Lsn::NONE, |(end, _)| *end)
+    }
+
+    /// Somebody saw the first `next_seq` events become durable.
+    pub(super) fn reached(&mut self, next_seq: u64) {
+        self.durable = self.durable.max(next_seq);
     }
 
     /// How many leading events are durable when the log is durable up to `durable`.

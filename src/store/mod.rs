@@ -54,3 +54,6 @@ pub use stat::{Stat, Stored};
 pub use store::SessionStore;
 pub use subscription::{MAX_SUBSCRIPTION, Notice, Subscription};
 pub use ticket::FlushTicket;
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{
     Event, Header, Message, NewEvent, PlainEvent, Surface, SurfaceEvent, SurfaceIntent, SurfaceNode, Time,
 };
+use crate::format::Lsn;
 use crate::log::Durability;
 
 use super::core::{Core, Ended, Phase};
@@ -226,9 +227,12 @@ impl Session {
     /// # Errors
     /// The failure of the log, else the first one of a listener, after all have settled.
     pub fn flush(&self) -> Result<()> {
-        let upto = self.flushable()?;
-        let round = self.start_listeners()?;
+        let (upto, seq) = self.flushable()?;
+        let round = self.start_listeners(seq)?;
         let log = self.core.engine.log.flush(upto, Durability::Durable);
+        if log.is_ok() {
+            self.core.note_durable(seq);
+        }
         let listeners = round.map_or(Ok(()), |round| round.wait());
         log.and(listeners)
     }
@@ -238,9 +242,9 @@ impl Session {
     /// # Errors
     /// As [`flush`](Self::flush), for what can be known at once.
     pub fn flush_ticket(&self) -> Result<FlushTicket> {
-        let upto = self.flushable()?;
-        let round = self.start_listeners()?;
-        Ok(FlushTicket::new(self.core.engine.log.ticket(upto), round))
+        let (upto, seq) = self.flushable()?;
+        let round = self.start_listeners(seq)?;
+        Ok(FlushTicket::new(self.core.engine.log.ticket(upto), round, Some((Arc::clone(&self.core), seq))))
     }
 
     /// Brings everything that was appended so far to `how`, without the flush listeners.
@@ -248,8 +252,12 @@ impl Session {
     /// # Errors
     /// The failure of the log.
     pub fn flush_to(&self, how: Durability) -> Result<()> {
-        let upto = self.flushable()?;
-        self.core.engine.log.flush(upto, how)
+        let (upto, seq) = self.flushable()?;
+        self.core.engine.log.flush(upto, how)?;
+        if how == Durability::Durable {
+            self.core.note_durable(seq);
+        }
+        Ok(())
     }
 
     /// The highest seq that is durable, if any is. After a failed write, what is above it may be lost (G5).
@@ -317,11 +325,11 @@ impl Session {
         matches!(self.core.state().phase, Phase::Live)
     }
 
-    /// Up to where a flush has to come.
-    fn flushable(&self) -> Result<crate::format::lsn::Lsn> {
+    /// Up to where a flush has to come, and how many events it covers.
+    fn flushable(&self) -> Result<(Lsn, u64)> {
         let state = self.core.state();
         match &state.phase {
-            Phase::Live | Phase::Ended(Ended::Detached) => Ok(state.marks.end()),
+            Phase::Live | Phase::Ended(Ended::Detached) => Ok((state.marks.end(), state.next_seq)),
             Phase::Entered(_) => Err(Error::new(
                 ErrorKind::InvalidArgument,
                 format!("session {:?} was not announced yet: there is nothing to flush", self.core.id),
@@ -330,9 +338,9 @@ impl Session {
         }
     }
 
-    fn start_listeners(&self) -> Result<Option<Arc<Round>>> {
+    fn start_listeners(&self, seq: u64) -> Result<Option<Arc<Round>>> {
         super::inside::refuse_flush(self.key())?;
-        let told = Flushing { session: Some(self.clone()), seq: self.seq() };
+        let told = Flushing { session: Some(self.clone()), seq };
         let mut calls = self.core.engine.listeners.flush_calls(&told);
         calls.extend(self.core.listeners.flush_calls(&told));
         Ok(Round::start(&self.core.engine.runtime, calls))

@@ -254,7 +254,7 @@ impl SessionStore {
         let engine = self.engine();
         let calls = engine.listeners.flush_calls(&Flushing { session: None, seq: 0 });
         let upto = engine.log.tail();
-        Ok(FlushTicket::new(engine.log.ticket(upto), Round::start(&engine.runtime, calls)))
+        Ok(FlushTicket::new(engine.log.ticket(upto), Round::start(&engine.runtime, calls), None))
     }
 
     /// Brings everything that was appended to `how`, without the flush listeners.

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::log::Ticket;
 use crate::rt::{Runtime, Step, Task};
 
+use super::core::Core;
 use super::listeners::FlushCall;
 
 /// The flush listeners of one flush, all running at once.
@@ -125,11 +126,13 @@ pub struct FlushTicket {
     log: Ticket,
     log_result: Option<Result<()>>,
     round: Option<Arc<Round>>,
+    /// The session that is flushed, and how many of its events are then durable.
+    session: Option<(Arc<Core>, u64)>,
 }
 
 impl FlushTicket {
-    pub(super) fn new(log: Ticket, round: Option<Arc<Round>>) -> Self {
-        Self { log, log_result: None, round }
+    pub(super) fn new(log: Ticket, round: Option<Arc<Round>>, session: Option<(Arc<Core>, u64)>) -> Self {
+        Self { log, log_result: None, round, session }
     }
 
     /// Waits until the flush is durable and every flush listener has settled.
@@ -138,13 +141,22 @@ impl FlushTicket {
     /// The failure of the log ([`ErrorKind::Poisoned`](crate::ErrorKind::Poisoned) and others), else the first one
     /// of a flush listener.
     pub fn wait(self) -> Result<()> {
-        let log = match self.log_result {
+        let Self { log, log_result, round, session } = self;
+        let log = match log_result {
             Some(result) => result,
-            None => self.log.wait(),
+            None => noted(log.wait(), session.as_ref()),
         };
-        let listeners = self.round.map_or(Ok(()), |round| round.wait());
+        let listeners = round.map_or(Ok(()), |round| round.wait());
         log.and(listeners)
     }
+}
+
+/// Tells the session what became durable.
+fn noted(result: Result<()>, session: Option<&(Arc<Core>, u64)>) -> Result<()> {
+    if let (Ok(()), Some((core, seq))) = (&result, session) {
+        core.note_durable(*seq);
+    }
+    result
 }
 
 impl Future for FlushTicket {
@@ -155,7 +167,7 @@ impl Future for FlushTicket {
         if this.log_result.is_none()
             && let Poll::Ready(result) = Pin::new(&mut this.log).poll(context)
         {
-            this.log_result = Some(result);
+            this.log_result = Some(noted(result, this.session.as_ref()));
         }
         let listeners = match &this.round {
             Some(round) => round.poll(context),
