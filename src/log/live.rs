@@ -73,6 +73,11 @@ impl LiveIndex {
         self.bindings.get(&segment).copied()
     }
 
+    /// The newest segment of at most this number that has its table here.
+    pub(crate) fn table_at_or_before(&self, segment: u32) -> Option<u32> {
+        self.tables.range(..=segment).next_back().map(|(number, _)| *number)
+    }
+
     pub(crate) fn table_numbers(&self) -> Vec<u32> {
         self.tables.keys().copied().collect()
     }

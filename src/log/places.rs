@@ -98,8 +98,12 @@ impl Shared {
         Ok(pieces)
     }
 
+    /// The newest segment of at most this number. One that is about to end is known by its table only: its last
+    /// events are being written while newer ones are accepted into the next segment.
     fn at_or_before(&self, number: u32) -> Option<u32> {
-        self.segments.read().before(number.saturating_add(1)).filter(|_| number > 0)
+        let open = self.state().live.table_at_or_before(number);
+        let ended = self.segments.read().before(number.saturating_add(1));
+        open.max(ended).filter(|_| number > 0)
     }
 
     /// What `segment` holds of a session.
