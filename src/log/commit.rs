@@ -10,9 +10,10 @@ use std::time::Duration;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{ControlSlot, Lsn, PAGE, SegmentHeader, names};
 
-use super::commit_state::{CommitState, Progress, Work};
+use super::commit_state::CommitState;
 use super::shared::Shared;
 use super::types::Durability;
+use super::work::{Progress, Work};
 
 /// Gathering bounds (COMMIT, policy "gather"): how long and up to how many bytes a leader lets others join.
 const GATHER: Duration = Duration::from_micros(30);
@@ -187,6 +188,7 @@ impl Shared {
 
     fn start_segment(&self, header: &SegmentHeader) -> Result<()> {
         let number = header.number;
+        self.check_lock()?;
         let file = self.files.prepared(number)?;
         file.write_at(&[&header.encode().0], 0)?;
         file.sync_file()?;
@@ -194,6 +196,18 @@ impl Shared {
         self.disk.sync_dir(names::SEGMENTS)?;
         self.files.started(number, file);
         self.segment_started(header)
+    }
+
+    /// D5: a lock file that was removed or replaced is noticed at rotation at the latest.
+    fn check_lock(&self) -> Result<()> {
+        let lock = self.lock.lock().take();
+        let valid = lock.as_ref().map_or(Ok(true), |lock| lock.still_valid());
+        *self.lock.lock() = lock;
+        if valid? {
+            return Ok(());
+        }
+        let text = "LOCK was removed or replaced while the store was open; reopen the store to go on";
+        Err(Error::new(ErrorKind::Locked, text))
     }
 
     fn put_control(&self, slot: &ControlSlot) -> Result<()> {

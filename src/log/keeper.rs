@@ -78,7 +78,7 @@ fn due(state: &mut State, now: Duration) -> Due {
         && let Some(since) = since
     {
         let waited = now.saturating_sub(since);
-        if waited >= DRAIN_AFTER || commit.unwritten_bytes() >= super::DRAIN_BYTES {
+        if waited >= DRAIN_AFTER || commit.pending_bytes() >= super::DRAIN_BYTES {
             commit.want(tail, false);
             state.leading = true;
             return Due::Lead(tail, false);

@@ -8,6 +8,7 @@
 
 mod backup;
 mod catalog;
+mod close;
 mod commit;
 mod commit_state;
 mod counters;
@@ -35,21 +36,21 @@ mod ticket;
 mod types;
 mod verify;
 mod window;
+mod work;
 
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use crate::disk::Disk;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, MAX_BATCH_BYTES};
 use crate::format::index::{SegmentKey, SegmentTable};
-use crate::format::{Binding, Lsn, State as ControlState, frame_kind};
-use crate::rt::{Runtime, TaskHandle};
+use crate::format::{Binding, Lsn};
+use crate::rt::Runtime;
 
+use close::Handle;
 use indexer::Indexer;
 use keeper::Keeper;
 use shared::Shared;
@@ -67,12 +68,6 @@ const DRAIN_BYTES: usize = 64 << 10;
 #[derive(Clone)]
 pub(crate) struct Log {
     handle: Arc<Handle>,
-}
-
-struct Handle {
-    shared: Arc<Shared>,
-    tasks: Mutex<Vec<TaskHandle>>,
-    closed: Mutex<Option<Result<()>>>,
 }
 
 impl std::fmt::Debug for Log {
@@ -101,7 +96,7 @@ impl Log {
         // Both are set once, here.
         let _ = shared.keeper.set(keeper.bell());
         let _ = shared.indexer.set(indexer.bell());
-        let handle = Handle { shared, tasks: Mutex::new(vec![keeper, indexer]), closed: Mutex::new(None) };
+        let handle = Handle::new(shared, vec![keeper, indexer]);
         Ok((Self { handle: Arc::new(handle) }, report))
     }
 
@@ -115,7 +110,7 @@ impl Log {
         options: LogOptions,
     ) -> Result<(Self, RecoveryReport)> {
         let (shared, report) = follow::open_reader(disk, rt, options)?;
-        let handle = Handle { shared, tasks: Mutex::default(), closed: Mutex::new(None) };
+        let handle = Handle::new(shared, Vec::new());
         Ok((Self { handle: Arc::new(handle) }, report))
     }
 
@@ -242,7 +237,7 @@ impl Log {
             );
         }
         let tight = commit.space().is_tight(end.offset());
-        let bytes = commit.unwritten_bytes();
+        let bytes = commit.pending_bytes();
         for (entry, place) in entries.iter().zip(places) {
             state.live.note(&entry.note, *place, entry.record.stored_len())?;
             if let Note::Create { dense, .. } | Note::Fork { dense, .. } = entry.note {
@@ -352,145 +347,5 @@ impl Log {
     /// The last flush failed: what it was to make durable may be lost.
     pub(crate) fn close(&self) -> Result<()> {
         self.handle.close()
-    }
-}
-
-impl Handle {
-    fn close(&self) -> Result<()> {
-        let mut closed = self.closed.lock();
-        if let Some(result) = closed.as_ref() {
-            return result.clone();
-        }
-        let result = self.finish();
-        *closed = Some(result.clone());
-        result
-    }
-
-    fn finish(&self) -> Result<()> {
-        let shared = &self.shared;
-        if shared.state().commit.is_none() {
-            return Ok(());
-        }
-        shared.check_process()?;
-        let flushed = self.last_flush();
-        {
-            let mut state = shared.state();
-            state.stopping = true;
-            if let Some(commit) = state.commit.as_mut() {
-                commit.close();
-            }
-        }
-        for task in self.tasks.lock().drain(..) {
-            task.ring();
-            let joined = task.join();
-            if let Err(error) = joined {
-                tracing::error!(%error, "a background task ended badly");
-            }
-        }
-        shared.wake_everyone();
-        *shared.lock.lock() = None;
-        flushed
-    }
-
-    /// Everything durable, the close mark, and CONTROL in the state closed. `Err` leaves the log for recovery.
-    fn last_flush(&self) -> Result<()> {
-        let shared = &self.shared;
-        let tail = {
-            let mut state = shared.state();
-            let commit = state.writer()?;
-            commit.check_usable()?;
-            commit.tail()
-        };
-        shared.flush(tail, Durability::Durable)?;
-        let end = {
-            let mut state = shared.state();
-            let commit = state.writer()?;
-            match commit.push_mark(frame_kind::CLOSE) {
-                Ok(end) => end,
-                // Without room the next open recovers instead of going on; nothing is lost.
-                Err(_) => return Ok(()),
-            }
-        };
-        shared.flush(end, Durability::Durable)?;
-        let next_dense = shared.state().live.next_dense;
-        {
-            let mut state = shared.state();
-            state.writer()?.touch_control(|slot| {
-                slot.state = ControlState::Closed;
-                slot.next_dense = slot.next_dense.max(next_dense);
-            });
-        }
-        shared.drive()?;
-        shared.files.control()?.sync_data()
-    }
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        if let Err(error) = self.close()
-            && error.kind() != ErrorKind::Forked
-        {
-            tracing::error!(%error, "closing the store failed; the next open recovers");
-        }
-    }
-}
-
-impl Shared {
-    /// Carries out what is due until nothing is, waiting for the token if another thread has it.
-    fn drive(&self) -> Result<()> {
-        loop {
-            {
-                let mut state = self.state();
-                let commit = state.writer()?;
-                if let Some(fault) = commit.fault() {
-                    return Err(fault.clone());
-                }
-                if !commit.needs_work() {
-                    return Ok(());
-                }
-                if !state.leading {
-                    state.leading = true;
-                    drop(state);
-                    self.lead(Lsn(u64::MAX), true);
-                    continue;
-                }
-            }
-            let seen = self.room_seen();
-            if self.state().leading {
-                self.await_room(seen);
-            }
-        }
-    }
-
-    /// Headers and frames of all segments. Where an ended one stops is read once, from the header behind it.
-    fn used_bytes(&self) -> u64 {
-        let segments = Arc::clone(&self.segments.read());
-        let ended = segments.numbers().into_iter().filter_map(|number| segments.facts(self, number).ok());
-        let ended: u64 = ended.map(|facts| u64::from(facts.end.end)).sum();
-        let written = self.state().commit.as_ref().map(|commit| commit.written().offset());
-        let active = written.or_else(|| self.follow.lock().as_ref().map(|follow| follow.at));
-        ended + u64::from(active.unwrap_or(0))
-    }
-
-    fn report_counters(&self) -> LogCounters {
-        let counters = &self.counters;
-        let control = self.state().commit.as_ref().map(|commit| commit.control().counter);
-        LogCounters {
-            commits: control.unwrap_or_else(|| self.control().counter),
-            syncs: counters.syncs.get(),
-            groups: counters.groups.get(),
-            records: counters.records.get(),
-            largest_group: counters.largest_group.get(),
-            bytes_written: counters.bytes_written.get(),
-            waits: counters.waits.get(),
-            backpressure: counters.backpressure.get(),
-            decoded_records: counters.decoded_records.get(),
-            reads: counters.reads.get(),
-            bytes_read: counters.bytes_read.get(),
-            indexes_built: counters.indexes_built.get(),
-            checkpoints: counters.checkpoints.get(),
-            quarantined_bytes: 0,
-            used_bytes: self.used_bytes(),
-        }
     }
 }

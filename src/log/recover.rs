@@ -16,7 +16,7 @@ use crate::format::{
 };
 use crate::rt::Runtime;
 
-use super::commit_state::{CommitState, Origin};
+use super::commit_state::CommitState;
 use super::create::{begin_segment, complete_store, put_live, put_new_control};
 use super::directory::open_chain;
 use super::keeper::write_zeros;
@@ -30,6 +30,7 @@ use super::shared::{Parts, Shared};
 use super::space::{MARKS_RESERVE, Space};
 use super::survey::Survey;
 use super::types::LogOptions;
+use super::work::Origin;
 
 /// Prepared before an open returns, so that a small write needs no background.
 const FIRST_PREPARED: u32 = 1 << 20;
