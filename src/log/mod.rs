@@ -40,6 +40,8 @@ mod work;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_commit;
 
 use std::sync::Arc;
 

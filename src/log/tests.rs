@@ -26,7 +26,7 @@ pub(super) fn small() -> LogOptions {
     LogOptions { segment_bytes: 64 << 10, ..LogOptions::default() }
 }
 
-fn create(log: &Log, id: &str) -> (u64, Appended) {
+pub(super) fn create(log: &Log, id: &str) -> (u64, Appended) {
     let dense = log.allocate_dense().unwrap();
     let header = format!(r#"{{"type":"session","version":0,"id":"{id}","createdAt":1}}"#);
     let mut bytes = Vec::new();
@@ -37,7 +37,7 @@ fn create(log: &Log, id: &str) -> (u64, Appended) {
     (dense, append(log, vec![Entry { record, note }]))
 }
 
-fn append(log: &Log, entries: Vec<Entry>) -> Appended {
+pub(super) fn append(log: &Log, entries: Vec<Entry>) -> Appended {
     loop {
         match log.append(&entries) {
             Err(error) if error.is_backpressure() => log.wait_for_room(64).unwrap(),
@@ -46,7 +46,7 @@ fn append(log: &Log, entries: Vec<Entry>) -> Appended {
     }
 }
 
-fn event(dense: u64, seq: u64, text: &str, more: bool) -> Entry {
+pub(super) fn event(dense: u64, seq: u64, text: &str, more: bool) -> Entry {
     let data = format!(r#"{{"turn":1,"step":1,"chunk":{{"type":"text-delta","index":0,"text":"{text}"}}}}"#);
     let new = NewEvent::raw("assistant/chunk", &data).unwrap();
     let now = Time::from_millis(1000 + i64::try_from(seq).unwrap());
@@ -57,7 +57,7 @@ fn event(dense: u64, seq: u64, text: &str, more: bool) -> Entry {
     Entry { record, note }
 }
 
-fn texts(log: &Log, id: &str) -> Vec<String> {
+pub(super) fn texts(log: &Log, id: &str) -> Vec<String> {
     let entry = log.lookup(id).unwrap().unwrap();
     log.events(&entry, 0, u64::MAX).unwrap().map(|event| event.unwrap().data().as_str().to_owned()).collect()
 }

@@ -1,0 +1,169 @@
+//! The commit path under both drivers (T1): the seeded one on one thread, and real threads. Every test runs on both.
+
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use super::tests::{append, create, event, small, texts};
+use super::*;
+use crate::error::ErrorKind;
+use crate::rt::RealRuntime;
+use crate::testing::{DiskOp, SeededRuntime, SimDisk};
+
+/// Runs `test` with each driver on a fresh disk.
+fn on_both(test: impl Fn(&SimDisk, &dyn Fn() -> Arc<dyn Runtime>)) {
+    test(&SimDisk::new(), &|| Arc::new(SeededRuntime::new(42)));
+    test(&SimDisk::new(), &|| Arc::new(RealRuntime::new()));
+}
+
+fn open(disk: &SimDisk, rt: Arc<dyn Runtime>) -> (Log, RecoveryReport) {
+    Log::open_writer(Arc::new(disk.clone()), rt, small(), true).unwrap()
+}
+
+#[test]
+fn sessions_that_flush_together_share_one_sync() {
+    on_both(|disk, rt| {
+        let (log, _) = open(disk, rt());
+        let sessions: Vec<u64> = (0..64).map(|n| create(&log, &format!("s{n}")).0).collect();
+        log.flush(log.tail(), Durability::Durable).unwrap();
+        let before = log.counters().syncs;
+        let ends: Vec<Lsn> =
+            sessions.iter().map(|dense| append(&log, vec![event(*dense, 0, "x", false)]).end).collect();
+        let tickets: Vec<Ticket> = ends.iter().map(|end| log.ticket(*end)).collect();
+        for ticket in tickets {
+            ticket.wait().unwrap();
+        }
+        let syncs = log.counters().syncs - before;
+        assert!((1..=4).contains(&syncs), "{syncs} syncs for 64 flushes");
+        log.close().unwrap();
+    });
+}
+
+#[test]
+fn a_ticket_is_a_future_that_needs_no_runtime_and_may_be_dropped() {
+    on_both(|disk, rt| {
+        let runtime = rt();
+        let (log, _) = open(disk, Arc::clone(&runtime));
+        let (dense, _) = create(&log, "a");
+        let end = append(&log, vec![event(dense, 0, "x", false)]).end;
+        drop(log.ticket(end));
+        let mut ticket = pin!(log.ticket(end));
+        let mut context = Context::from_waker(Waker::noop());
+        let word = std::sync::atomic::AtomicU32::new(0);
+        let mut polls = 0;
+        while ticket.as_mut().poll(&mut context).map(Result::unwrap) == Poll::Pending {
+            polls += 1;
+            assert!(polls < 1_000_000, "the background leads for a polled ticket");
+            // Lets the background run: the seeded runtime steps a task, a thread yields.
+            runtime.yield_now();
+            if polls == 1 {
+                runtime.wake_all(&word);
+            }
+        }
+        assert!(log.durable() >= end);
+        log.close().unwrap();
+    });
+}
+
+#[test]
+fn a_failed_sync_poisons_and_is_never_made_good_by_a_later_one() {
+    on_both(|disk, rt| {
+        let (log, _) = open(disk, rt());
+        let (dense, _) = create(&log, "a");
+        let safe = append(&log, vec![event(dense, 0, "safe", false)]).end;
+        log.flush(safe, Durability::Durable).unwrap();
+        disk.fail_from(DiskOp::Sync, 0, io::ErrorKind::Other);
+        let end = append(&log, vec![event(dense, 1, "lost", false)]).end;
+        let error = log.flush(end, Durability::Durable).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Poisoned, "{error}");
+        disk.clear_faults();
+        assert!(log.flush(end, Durability::Durable).unwrap_err().is_poisoned());
+        assert!(log.append(&[event(dense, 2, "never", false)]).unwrap_err().is_poisoned());
+        assert!(log.durable() < end && log.durable() >= safe);
+        assert_eq!(texts(&log, "a").len(), 2, "reading goes on, above the durable mark too (G5)");
+        assert!(log.close().unwrap_err().is_poisoned());
+        drop(log);
+        let (log, report) = open(disk, rt());
+        assert!(report.losses.is_empty(), "{report:?}");
+        let back = texts(&log, "a");
+        assert!(back[0].contains("safe") && back.len() <= 2, "{back:?}");
+        log.close().unwrap();
+    });
+}
+
+#[test]
+fn a_failed_write_of_accepted_data_poisons() {
+    on_both(|disk, rt| {
+        let (log, _) = open(disk, rt());
+        let (dense, _) = create(&log, "a");
+        log.flush(log.tail(), Durability::Durable).unwrap();
+        let end = append(&log, vec![event(dense, 0, "x", false)]).end;
+        disk.fail_from(DiskOp::Write, 0, io::ErrorKind::Other);
+        assert!(log.flush(end, Durability::Durable).unwrap_err().is_poisoned());
+        disk.clear_faults();
+        assert!(log.append(&[event(dense, 1, "y", false)]).unwrap_err().is_poisoned());
+        assert_eq!(texts(&log, "a").len(), 1);
+    });
+}
+
+#[test]
+fn a_full_disk_refuses_what_does_not_fit_and_goes_on_when_there_is_room() {
+    on_both(|disk, rt| {
+        let (log, _) = open(disk, rt());
+        let (dense, _) = create(&log, "a");
+        let text = "w".repeat(1000);
+        disk.set_free_space(Some(0));
+        let mut seq = 0;
+        let refused = loop {
+            match log.append(&[event(dense, seq, &text, false)]) {
+                Ok(appended) => {
+                    log.flush(appended.end, Durability::Durable).unwrap();
+                    seq += 1;
+                }
+                Err(error) if error.is_backpressure() => {
+                    if let Err(error) = log.wait_for_room(2000) {
+                        break error;
+                    }
+                }
+                Err(error) => break error,
+            }
+            assert!(seq < 1000, "the first segment alone has no room for that");
+        };
+        assert!(refused.is_full(), "{refused:?}");
+        assert!(seq > 10);
+        assert_eq!(texts(&log, "a").len() as u64, seq, "what was accepted is there, and readable");
+        disk.set_free_space(None);
+        append(&log, vec![event(dense, seq, &text, false)]);
+        log.close().unwrap();
+        drop(log);
+        let (log, report) = open(disk, rt());
+        assert!(report.losses.is_empty() && report.cut.is_empty(), "{report:?}");
+        assert_eq!(texts(&log, "a").len() as u64, seq + 1);
+    });
+}
+
+#[test]
+fn many_threads_flush_their_own_sessions() {
+    let disk = SimDisk::new();
+    let (log, _) = open(&disk, Arc::new(RealRuntime::new()));
+    let sessions: Vec<u64> = (0..8).map(|n| create(&log, &format!("s{n}")).0).collect();
+    std::thread::scope(|scope| {
+        for dense in &sessions {
+            let log = &log;
+            scope.spawn(move || {
+                for seq in 0..200 {
+                    let end =
+                        append(log, vec![event(*dense, seq, "text of some length to rotate", false)]).end;
+                    log.flush(end, Durability::Durable).unwrap();
+                }
+            });
+        }
+    });
+    let counters = log.counters();
+    assert!(counters.syncs < 1600, "flushes share syncs: {}", counters.syncs);
+    for n in 0..8 {
+        assert_eq!(texts(&log, &format!("s{n}")).len(), 200);
+    }
+    log.close().unwrap();
+}
