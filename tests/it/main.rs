@@ -23,5 +23,6 @@ mod store_listeners;
 mod store_resume;
 mod store_stat_delete;
 mod store_threads;
+mod tidy;
 mod tool;
 mod vectors;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::writer::{WriteOptions, WrittenFile, write_file};
 use crate::Result;
-use crate::store::SessionStore;
+use crate::SessionStore;
 
 /// A session that was exported.
 pub type Exported = WrittenFile;

@@ -10,8 +10,8 @@ use std::path::Path;
 
 use super::hole::Hole;
 use super::reader::{Ending, Reader, Verdict};
+use crate::SessionStore;
 use crate::event::{Checker, Header, HeaderNote, Rule, Violation};
-use crate::store::SessionStore;
 use crate::{Error, ErrorKind, Result};
 
 /// Notes that are kept of one file; further ones are only counted.
