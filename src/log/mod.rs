@@ -310,6 +310,11 @@ impl Log {
         self.shared().event(entry, seq)
     }
 
+    /// Single events of a session, `seqs` ascending.
+    pub(crate) fn pick(&self, entry: &SessionEntry, seqs: &[u64]) -> Result<Vec<Event>> {
+        self.shared().pick(entry, seqs)
+    }
+
     /// The events `[from, to)` of a session, inherited ones included.
     pub(crate) fn events(&self, entry: &SessionEntry, from: u64, to: u64) -> Result<EventIter> {
         self.shared().events(entry, from, to)

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::format::{Lsn, Meta, RecordFault, names, payload, record};
 
@@ -117,6 +117,47 @@ impl Shared {
             return Ok(None);
         }
         self.events(entry, seq, seq.saturating_add(1))?.next().transpose()
+    }
+
+    /// Single events, `seqs` ascending, at the cost of one look at the lineage: what a surface reads.
+    ///
+    /// # Errors
+    /// The first event that is damaged, missing, or beyond the session's end.
+    pub(crate) fn pick(self: &Arc<Self>, entry: &SessionEntry, seqs: &[u64]) -> Result<Vec<Event>> {
+        let (Some(first), Some(last)) = (seqs.first(), seqs.last()) else { return Ok(Vec::new()) };
+        let mut buffer = ReadBuffer::default();
+        let mut events = Vec::with_capacity(seqs.len());
+        let mut rest = seqs;
+        for span in self.lineage(entry, *first, last.saturating_add(1))? {
+            for piece in self.pieces(&span)? {
+                let (Piece::Part { to, .. } | Piece::Hole { to, .. }) = &piece;
+                let (here, behind) = rest.split_at(rest.partition_point(|seq| seq < to));
+                rest = behind;
+                match piece {
+                    Piece::Part { segment, part, .. } => {
+                        for seq in here {
+                            let position = part.position(*seq);
+                            let position = position.ok_or_else(|| lost_event(segment, part.dense, *seq))?;
+                            let end = position.saturating_add(1);
+                            let offset = self.offsets_in(segment, &part, position, end)?.first().copied();
+                            let offset = offset.filter(|offset| *offset > 0);
+                            let offset = offset.ok_or_else(|| lost_event(segment, part.dense, *seq))?;
+                            let at = Lsn::new(segment, offset);
+                            events.push(self.read_event(&mut buffer, at, part.dense, *seq)?);
+                        }
+                    }
+                    Piece::Hole { error, .. } if !here.is_empty() => return Err(error),
+                    Piece::Hole { .. } => {}
+                }
+            }
+        }
+        match rest.first() {
+            None => Ok(events),
+            Some(seq) => Err(Error::new(
+                ErrorKind::NotFound,
+                format!("there is no event {seq}; session {} has {} events", entry.id, entry.next_seq),
+            )),
+        }
     }
 
     /// The events `[from, to)` in seq order.
