@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -40,6 +41,8 @@ pub(super) struct Core {
     pub(super) listeners: Listeners,
     pub(super) delivery: Delivery,
     pub(super) messages: MessageCache,
+    /// The log keeps the session in memory for it; given back once.
+    attached: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -92,6 +95,7 @@ impl Core {
             listeners: Listeners::default(),
             delivery: Delivery::default(),
             messages: MessageCache::default(),
+            attached: AtomicBool::new(true),
             state: Mutex::new(parts.state),
         }
     }
@@ -209,9 +213,23 @@ impl Core {
         self.place_and(|_| ()).map(|(place, ())| place)
     }
 
+    /// The surface, if this is the live session number `dense` and it has exactly `seq` events.
+    pub(super) fn surface_at(&self, dense: u64, seq: u64) -> Option<Surface> {
+        let state = self.state();
+        let is_there = self.dense == dense && matches!(state.phase, Phase::Live) && state.next_seq == seq;
+        is_there.then(|| state.surface.clone())
+    }
+
     /// Notes that a flush of the first `next_seq` events was acknowledged.
     pub(super) fn note_durable(&self, next_seq: u64) {
         self.state().marks.reached(next_seq);
+    }
+
+    /// Lets the log forget the session. Only the first call counts: by a second one somebody may have resumed it.
+    pub(super) fn give_back(&self) {
+        if self.attached.swap(false, Ordering::AcqRel) {
+            self.engine.log.detach(self.dense);
+        }
     }
 
     /// Ends the session in memory and takes it out of the live set.
@@ -224,7 +242,7 @@ impl Core {
             std::mem::take(&mut state.feeds)
         };
         drop(feeds);
-        self.engine.log.detach(self.dense);
+        self.give_back();
         if let Some(live) = self.live.upgrade() {
             live.remove(&self.id, self.key);
         }

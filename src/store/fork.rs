@@ -7,13 +7,14 @@
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{Header, Time};
-use crate::log::{Fork, SessionEntry};
+use crate::event::{Header, Surface, Time};
+use crate::log::{Fork, SessionEntry, Structure};
 
 use super::engine::{Engine, not_found};
 use super::lifecycle::Prepared;
 use super::listeners::Origin;
 use super::live::LiveTable;
+use super::options::Invariants;
 use super::pending::Base;
 use super::place::Place;
 use super::provenance::surface_of;
@@ -90,8 +91,7 @@ pub(super) fn prepare(
             doubt.wrap(kind, format!("session {parent:?} is not proven whole; name the event to fork at"))
         );
     }
-    let structure = place.structure()?;
-    let mut surface = surface_of(&structure, place.is_lossy())?;
+    let (mut surface, structure) = folded(engine, live, &place, &entry)?;
     let closers = repair_at::closers(&place, &structure, cut)?;
     if !closers.is_empty() && !options.close_open_turn {
         return Err(Error::new(
@@ -119,6 +119,29 @@ pub(super) fn prepare(
         stored: None,
         pin: Some(pin),
     })
+}
+
+/// The surface at the place's end, and the structure that repair looks at. Of a live parent that is forked at its end
+/// the surface is copied from memory, and when no turn is open there, nothing at all is read.
+fn folded(
+    engine: &Engine,
+    live: &LiveTable,
+    place: &Place,
+    entry: &SessionEntry,
+) -> Result<(Surface, Vec<Structure>)> {
+    let at_end = place.end() == entry.next_seq;
+    let copied = live.get(&entry.id).filter(|_| at_end);
+    let copied = copied.and_then(|session| session.core().surface_at(entry.dense, place.end()));
+    match copied {
+        Some(surface) if !entry.open_turn && engine.invariants == Invariants::Off => {
+            Ok((surface, Vec::new()))
+        }
+        Some(surface) => Ok((surface, place.structure()?)),
+        None => {
+            let structure = place.structure()?;
+            Ok((surface_of(&structure, place.is_lossy())?, structure))
+        }
+    }
 }
 
 /// How many events the child inherits.

@@ -22,6 +22,7 @@ pub struct Import {
     fold: SeedFold,
     /// Keeps the id from being taken meanwhile.
     _claim: Claim,
+    dense: u64,
     refused: Option<Error>,
 }
 
@@ -47,6 +48,7 @@ impl Import {
             stage: Stage::new(Arc::clone(engine), dense, header, Opening::Create),
             fold: SeedFold::new(engine.invariants),
             _claim: claim,
+            dense,
             refused: None,
         })
     }
@@ -97,6 +99,8 @@ impl Import {
 impl Drop for Import {
     fn drop(&mut self) {
         self.stage.abandon();
+        // Its first record attached it.
+        self.engine.log.detach(self.dense);
     }
 }
 

@@ -166,7 +166,7 @@ pub(super) fn enter(engine: &Arc<Engine>, live: &Arc<LiveTable>, prepared: Prepa
         state,
     });
     let session = Session::from_core(Arc::new(core));
-    claim.fill(session.clone())?;
+    claim.fill(session.clone()).inspect_err(|_| session.core().give_back())?;
     Ok(DetachGuard { session: Some(session), origin })
 }
 

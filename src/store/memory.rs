@@ -216,6 +216,10 @@ impl MemorySession {
         })
     }
 
+    fn pick(&self, seqs: &[u64]) -> Result<Vec<Event>> {
+        seqs.iter().map(|seq| self.event(*seq)).collect()
+    }
+
     /// The nodes of the surface, from head to tail.
     #[must_use]
     pub fn surface(&self) -> Vec<SurfaceNode> {
@@ -233,7 +237,7 @@ impl MemorySession {
     /// None at present; as for sessions in a store.
     pub fn derive_messages(&self) -> Result<Vec<Message>> {
         let nodes: Vec<u64> = self.with_surface(|surface| surface.nodes().map(|node| node.seq).collect());
-        self.inner.messages.derive(&nodes, |seq| self.event(seq))
+        self.inner.messages.derive(&nodes, |seqs| self.pick(seqs))
     }
 
     /// Where the event `seq` comes from and what became of it (S4).
@@ -247,7 +251,7 @@ impl MemorySession {
             let structure: Vec<_> = nodes.map(structure_of).collect();
             (structure, state.surface.clone())
         };
-        provenance(seq, &structure, &surface, |seq| self.event(seq))
+        provenance(seq, &structure, &surface, |seqs| self.pick(seqs))
     }
 
     /// Nothing to do: there is no disk. It is here so that code can be generic over both kinds of session.

@@ -17,26 +17,35 @@ pub(super) struct MessageCache {
 }
 
 impl MessageCache {
-    /// The messages of `nodes`, in their order.
-    pub(super) fn derive(&self, nodes: &[u64], read: impl Fn(u64) -> Result<Event>) -> Result<Vec<Message>> {
+    /// The messages of `nodes`, in their order. `read` gives the events of ascending seqs.
+    pub(super) fn derive(
+        &self,
+        nodes: &[u64],
+        read: impl FnOnce(&[u64]) -> Result<Vec<Event>>,
+    ) -> Result<Vec<Message>> {
         // Messages are taken out at once: another derivation may forget what this one still needs.
         let mut found: Vec<Option<Option<Message>>> = {
             let known = self.known.lock();
             nodes.iter().map(|seq| known.get(seq).cloned()).collect()
         };
-        let mut fresh = Vec::new();
-        for (seq, slot) in nodes.iter().zip(&mut found) {
-            if slot.is_none() {
-                let message = derive_message(&read(*seq)?);
-                fresh.push((*seq, message.clone()));
-                *slot = Some(message);
+        let mut missing: Vec<u64> =
+            nodes.iter().zip(&found).filter(|(_, slot)| slot.is_none()).map(|(seq, _)| *seq).collect();
+        if !missing.is_empty() {
+            missing.sort_unstable();
+            let events = read(&missing)?;
+            let fresh: HashMap<u64, Option<Message>> =
+                events.iter().map(|event| (event.seq(), derive_message(event))).collect();
+            for (seq, slot) in nodes.iter().zip(&mut found) {
+                if slot.is_none() {
+                    *slot = fresh.get(seq).cloned();
+                }
             }
+            self.remember(fresh, nodes);
         }
-        self.remember(fresh, nodes);
         Ok(found.into_iter().flatten().flatten().collect())
     }
 
-    fn remember(&self, fresh: Vec<(u64, Option<Message>)>, nodes: &[u64]) {
+    fn remember(&self, fresh: HashMap<u64, Option<Message>>, nodes: &[u64]) {
         let mut known = self.known.lock();
         known.extend(fresh);
         // Shadowed nodes go once they are as many as the others, so that forgetting costs O(new) as well.

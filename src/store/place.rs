@@ -55,6 +55,19 @@ impl Place {
         })
     }
 
+    /// Single events, `seqs` ascending.
+    pub(super) fn pick(&self, seqs: &[u64]) -> Result<Vec<Event>> {
+        let (stored, memory) = seqs.split_at(seqs.partition_point(|seq| *seq < self.stored));
+        let mut events = match &self.log {
+            Some((log, entry)) => log.pick(entry, stored)?,
+            None => Vec::new(),
+        };
+        for seq in memory {
+            events.push(self.event(*seq)?);
+        }
+        Ok(events)
+    }
+
     /// The events `from..end`, streaming.
     pub(super) fn read_from(&self, from: u64) -> Events {
         let log = match &self.log {
@@ -76,16 +89,23 @@ impl Place {
     /// What is known of every event that is no chunk without reading it (S3), in seq order. A hole that nobody
     /// accepted is an error: what is left of the session must not pass for all of it.
     pub(super) fn structure(&self) -> Result<Vec<Structure>> {
-        let mut all = Vec::new();
-        if let Some((log, entry)) = self.log.as_ref().filter(|_| self.stored > 0) {
-            let (found, hole) = log.structure(entry, self.stored)?;
-            all = found;
-            if let Some(hole) = hole.filter(|_| !self.is_lossy()) {
-                return Err(hole);
-            }
+        let (mut all, hole) = self.stored_structure()?;
+        if let Some(hole) = hole {
+            return Err(hole);
         }
         all.extend(self.memory.iter().filter(|event| event.class() != Class::Chunk).map(structure_of));
         Ok(all)
+    }
+
+    /// The structure of what is stored, and its first hole that nobody accepted.
+    pub(super) fn stored_structure(&self) -> Result<(Vec<Structure>, Option<Error>)> {
+        match &self.log {
+            Some((log, entry)) if self.stored > 0 => {
+                let (found, hole) = log.structure(entry, self.stored)?;
+                Ok((found, hole.filter(|_| !self.is_lossy())))
+            }
+            _ => Ok((Vec::new(), None)),
+        }
     }
 
     /// A loss of this session was accepted: what is missing counts as never written.

@@ -20,24 +20,29 @@ pub struct Provenance {
     pub shadowed_by: Option<u64>,
 }
 
+/// How many events are in memory at a time.
+const AT_A_TIME: usize = 64;
+
 pub(super) fn provenance(
     seq: u64,
     structure: &[Structure],
     surface: &Surface,
-    read: impl Fn(u64) -> Result<Event>,
+    read: impl Fn(&[u64]) -> Result<Vec<Event>>,
 ) -> Result<Provenance> {
-    let event = read(seq)?;
+    let event = read(&[seq])?;
+    let sources = event.first().and_then(Event::sources).unwrap_or_default().to_vec();
     let mut found = Provenance {
-        sources: event.sources().unwrap_or_default().to_vec(),
+        sources,
         derived: Vec::new(),
         shadows: surface.shadows(seq).collect(),
         shadowed_by: surface.shadowed_by(seq),
     };
     let later = structure.get(structure.partition_point(|one| one.seq <= seq)..).unwrap_or_default();
-    for one in later.iter().filter(|one| one.op.is_some()) {
-        if read(one.seq)?.sources().is_some_and(|sources| sources.contains(&seq)) {
-            found.derived.push(one.seq);
-        }
+    let later: Vec<u64> = later.iter().filter(|one| one.op.is_some()).map(|one| one.seq).collect();
+    for some in later.chunks(AT_A_TIME) {
+        let naming =
+            read(some)?.into_iter().filter(|event| event.sources().is_some_and(|list| list.contains(&seq)));
+        found.derived.extend(naming.map(|event| event.seq()));
     }
     Ok(found)
 }

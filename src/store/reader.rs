@@ -125,7 +125,7 @@ impl SessionReader {
     /// As [`surface`](Self::surface).
     pub fn derive_messages(&self) -> Result<Vec<Message>> {
         let nodes: Vec<u64> = self.folded()?.nodes().map(|node| node.seq).collect();
-        self.messages.derive(&nodes, |seq| self.place.event(seq))
+        self.messages.derive(&nodes, |seqs| self.place.pick(seqs))
     }
 
     /// Where the event `seq` comes from and what became of it (S4).
@@ -134,7 +134,7 @@ impl SessionReader {
     /// As [`event`](Self::event) and [`surface`](Self::surface).
     pub fn provenance(&self, seq: u64) -> Result<Provenance> {
         let surface = self.folded()?;
-        provenance(seq, &self.place.structure()?, &surface, |seq| self.place.event(seq))
+        provenance(seq, &self.place.structure()?, &surface, |seqs| self.place.pick(seqs))
     }
 
     /// The closers that a resume would append (R2); none when the session is balanced. Nothing is written.

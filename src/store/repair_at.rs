@@ -31,17 +31,30 @@ fn repair_state(place: &Place, structure: &[Structure], cut: u64) -> Result<Repa
 
 /// The closers that the first `cut` events need (R2), none when they are balanced.
 pub(super) fn closers(place: &Place, structure: &[Structure], cut: u64) -> Result<Vec<Event>> {
+    closers_behind(place, structure, cut, cut)
+}
+
+/// As [`closers`], where the events from `known` on are lost and only their seqs are still taken.
+pub(super) fn closers_behind(
+    place: &Place,
+    structure: &[Structure],
+    known: u64,
+    cut: u64,
+) -> Result<Vec<Event>> {
     let state = repair_state(place, structure, cut)?;
     if !state.open_turn() {
         return Ok(Vec::new());
     }
-    Ok(state.closers(cut, &last_time(place, cut)?))
+    Ok(state.closers(cut, &last_time(place, known)?))
 }
+
+/// How far back a readable event is looked for where a loss was accepted.
+const LOOK_BACK: u64 = 1000;
 
 /// The time of the last event below `cut`; where a loss was accepted, of the last one that can be read.
 fn last_time(place: &Place, cut: u64) -> Result<Time> {
     let mut at = cut;
-    while let Some(seq) = at.checked_sub(1) {
+    while let Some(seq) = at.checked_sub(1).filter(|seq| seq.saturating_add(LOOK_BACK) >= cut) {
         match place.event(seq) {
             Ok(event) => return Ok(event.time().clone()),
             Err(error) if place.is_lossy() && error.is_corruption() => at = seq,

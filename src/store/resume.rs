@@ -6,7 +6,7 @@
 use crate::error::Result;
 use crate::event::{Class, Event, Surface};
 use crate::format::lsn::Lsn;
-use crate::log::Structure;
+use crate::log::{SessionEntry, Structure};
 
 use super::engine::Engine;
 use super::lifecycle::Prepared;
@@ -52,33 +52,35 @@ pub struct Resumed {
 }
 
 pub(super) fn prepare(engine: &Engine, id: &str, options: ResumeOptions) -> Result<Prepared> {
-    let mut entry = engine.stored(id)?;
-    let doubt = engine.log.doubt(&entry)?;
-    let accepts = match doubt {
-        Some(error) if !options.accept_loss => {
+    let stored = engine.stored(id)?;
+    let doubt = engine.log.doubt(&stored)?;
+    let mut entry = stored.clone();
+    let mut place = place_of(engine, &entry);
+    let (mut structure, hole) = place.stored_structure()?;
+    let trouble = doubt.or(hole);
+    let accepts = trouble.is_some();
+    if let Some(error) = trouble {
+        if !options.accept_loss {
             let kind = error.kind();
             let text = format!(
-                "session {id:?} is not proven whole; resume it with accept_loss to go on without what was lost"
+                "session {id:?} is not whole; resume it with accept_loss to go on without what was lost"
             );
             return Err(error.wrap(kind, text));
         }
-        doubt => doubt.is_some(),
-    };
-    if accepts {
         // From here on it is read as if the record that says so were written.
+        entry.next_seq = engine.log.seq_after_loss(&stored)?;
         entry.accepted = entry.accepted.max(engine.log.tail()).max(Lsn(1));
+        place = place_of(engine, &entry);
+        structure = place.structure()?;
     }
-    let (dense, next_seq) = (entry.dense, entry.next_seq);
-    let header = header_of(&entry)?;
-    let place = Place::stored(engine.log.clone(), entry.clone(), next_seq);
-    let structure = place.structure()?;
+    let next_seq = entry.next_seq;
     let mut surface = surface_of(&structure, place.is_lossy())?;
-    let closers = repair_at::closers(&place, &structure, next_seq)?;
+    let closers = repair_at::closers_behind(&place, &structure, stored.next_seq, next_seq)?;
     fold_in(&mut surface, &closers)?;
     let rules = replayed(engine, &place, &structure, &closers)?;
     Ok(Prepared {
         origin: Origin::Resumed,
-        header,
+        header: header_of(&entry)?,
         opening: Opening::Resume { accept_loss: accepts.then_some(next_seq) },
         base: Some(Base { entry, count: next_seq }),
         copies: false,
@@ -86,9 +88,13 @@ pub(super) fn prepare(engine: &Engine, id: &str, options: ResumeOptions) -> Resu
         surface,
         rules,
         violations: Vec::new(),
-        stored: Some((dense, next_seq)),
+        stored: Some((stored.dense, stored.next_seq)),
         pin: None,
     })
+}
+
+fn place_of(engine: &Engine, entry: &SessionEntry) -> Place {
+    Place::stored(engine.log.clone(), entry.clone(), entry.next_seq)
 }
 
 /// Folds closers into a surface that they were made for.

@@ -209,7 +209,7 @@ impl Session {
     pub fn derive_messages(&self) -> Result<Vec<Message>> {
         let (place, nodes) =
             self.core.place_and(|surface| surface.nodes().map(|node| node.seq).collect::<Vec<_>>())?;
-        self.core.messages.derive(&nodes, |seq| place.event(seq))
+        self.core.messages.derive(&nodes, |seqs| place.pick(seqs))
     }
 
     /// Where the event `seq` comes from and what became of it (S4).
@@ -219,7 +219,7 @@ impl Session {
     pub fn provenance(&self, seq: u64) -> Result<Provenance> {
         let (place, surface) = self.core.place_and(Surface::clone)?;
         let structure = place.structure()?;
-        provenance(seq, &structure, &surface, |seq| place.event(seq))
+        provenance(seq, &structure, &surface, |seqs| place.pick(seqs))
     }
 
     /// Makes everything that was appended so far durable, and runs the flush listeners beside that (A8).

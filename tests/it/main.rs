@@ -16,6 +16,7 @@ mod json_text;
 mod jsonl;
 mod record;
 mod store_append;
+mod store_damage;
 mod store_fixture;
 mod store_fork;
 mod store_lifecycle;
