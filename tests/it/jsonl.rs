@@ -359,3 +359,23 @@ fn an_event_that_breaks_the_envelope_is_named_with_its_line() {
     let error = Reader::new(&*bytes, "a.jsonl").unwrap().next_event().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidValue, "{error}");
 }
+
+#[test]
+fn odd_values_are_kept_or_named_and_depth_needs_no_stack() {
+    let line = |data: &str| format!(r#"{{"type":"x","seq":0,"time":1,"data":{data}}}"#);
+    let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    for data in ["9007199254740993", "-0", "1E-400", r#"{"a":1,"a":2}"#, r#""\u0000\u2028""#, &nested(9000)] {
+        let bytes = file(&[HEADER, &line(data)]);
+        let (read, verdict) = read_all(&bytes);
+        assert_eq!((read, verdict.ending), (vec![line(data)], Ending::Whole));
+    }
+    let deep = file(&[HEADER, &line(&nested(300_000))]);
+    let error = Reader::new(&*deep, "a.jsonl").unwrap().next_event().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidValue, "{error}");
+    assert_eq!(broken_rules(&deep).len(), 1);
+    let open = file(&[HEADER, &line(&"[".repeat(300_000)), &event("turn/end", 1)]);
+    assert!(matches!(damaged(&judge(&open).unwrap()).reason, HoleReason::NotJson(_)));
+    // Behind a hole such a line is looked at, too.
+    let behind = file(&[HEADER, "", &line(&nested(300_000)).replace("\"x\"", "\"turn/end\"")]);
+    assert_eq!(damaged(&judge(&behind).unwrap()).line, 2);
+}
