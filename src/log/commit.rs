@@ -49,7 +49,7 @@ impl Shared {
             }
             commit.want(upto, sync);
             if !joined {
-                commit.join();
+                commit.join(upto);
                 joined = true;
             }
             if !state.leading {
@@ -238,6 +238,8 @@ impl Drop for Token<'_> {
             }
             commit.next_group()
         };
+        // Whoever waits for the token itself (a close) looks again.
+        self.shared.wake_room();
         if unwinding {
             self.shared.wake_everyone();
         } else if let Some(group) = next {

@@ -19,6 +19,9 @@ use super::space::{MARKS_RESERVE, NextSegment, Space};
 use super::types::Entry;
 use super::work::{InFlight, Item, Origin, Progress, Work};
 
+/// Largest group buffer that is kept for the next group.
+const KEPT_BUFFER: usize = 2 << 20;
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct CommitState {
@@ -292,7 +295,9 @@ impl CommitState {
                 self.written_group = group;
                 if let Some(frame) = self.writing.take() {
                     self.queued_bytes = self.queued_bytes.saturating_sub(frame.bytes().len());
-                    self.spare = Arc::try_unwrap(frame).ok();
+                    // One giant batch does not keep its buffer for ever.
+                    self.spare =
+                        Arc::try_unwrap(frame).ok().filter(|frame| frame.bytes().len() <= KEPT_BUFFER);
                 }
             }
             InFlight::Start { number } => {
@@ -454,9 +459,11 @@ impl CommitState {
         !self.open.is_empty() || !self.queue.is_empty()
     }
 
-    /// One more flush waits for the open group.
-    pub(crate) fn join(&mut self) {
-        self.joined = self.joined.saturating_add(1);
+    /// One more flush waits for `upto`; it counts if that lies in the open group.
+    pub(crate) fn join(&mut self, upto: Lsn) {
+        if upto > self.open.start() {
+            self.joined = self.joined.saturating_add(1);
+        }
     }
 
     /// A leader should let others join: fewer wait than last time, and the group is small.

@@ -68,7 +68,8 @@ fn due(state: &mut State, now: Duration) -> Due {
     }
     if leading {
         // Whoever holds the token rings when there is more to do.
-        return Due::Nothing(since.map(|_| DRAIN_AFTER));
+        let more = since.is_some() || commit.needs_work();
+        return Due::Nothing(more.then_some(DRAIN_AFTER));
     }
     if commit.needs_work() {
         state.leading = true;
