@@ -7,6 +7,8 @@
 //! Always holds: `durable <= synced <= written <= tail`; everything not yet synced lies in one segment; a group
 //! never moves to another segment; after a fault nothing is written, synced or acknowledged any more (G5).
 
+mod marks;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -15,7 +17,7 @@ use crate::format::{
     Binding, ControlSlot, Ending, FIRST_FRAME, FrameBuilder, Lsn, SegmentHeader, StoreId, frame_kind,
 };
 
-use super::space::{MARKS_RESERVE, NextSegment, Space};
+use super::space::{NextSegment, Space};
 use super::types::Entry;
 use super::work::{InFlight, Item, Origin, Progress, Work};
 
@@ -333,28 +335,6 @@ impl CommitState {
         } else {
             self.want_written = self.want_written.max(upto);
         }
-    }
-
-    /// Queues a mark (close, continue or witness frame) behind everything accepted, if there is room for it.
-    pub(crate) fn push_mark(&mut self, kind: u8) -> Result<Lsn> {
-        self.seal_open(frame_kind::DATA)?;
-        let need = self.open.start().offset().saturating_add(self.open.len_if(&[]));
-        if !self.space.takes_mark(need) {
-            return Err(backpressure("no prepared space for a mark"));
-        }
-        self.seal_open(kind)?;
-        Ok(self.open.start())
-    }
-
-    /// A witness frame would tell something new: the last frame with records is durable, and no later header
-    /// says so (E1).
-    pub(crate) fn witness_due(&self) -> bool {
-        self.fault.is_none()
-            && self.queue.is_empty()
-            && self.open.is_empty()
-            && self.durable >= self.last_data_end
-            && self.promised < self.last_data_end
-            && self.space.takes(self.tail().offset().saturating_add(2 * MARKS_RESERVE), false)
     }
 
     /// Has CONTROL written again although nothing new became durable.

@@ -40,8 +40,6 @@ mod work;
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tests_commit;
 
 use std::sync::Arc;
 

@@ -1,5 +1,7 @@
 //! The log on the simulated disk, driven by the seeded runtime.
 
+mod commit;
+
 use super::*;
 use crate::event::{Class, NewEvent, Time};
 use crate::format::RecordDraft;

@@ -5,9 +5,9 @@ use std::io;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use super::tests::{append, create, event, small, texts};
-use super::*;
+use super::{append, create, event, small, texts};
 use crate::error::ErrorKind;
+use crate::log::*;
 use crate::rt::RealRuntime;
 use crate::testing::{DiskOp, SeededRuntime, SimDisk};
 
