@@ -1,76 +1,125 @@
 //! Sessions by id, by number and by parent: the live entries over the directory runs.
+//!
+//! What changed behind the directory's end is always live, so one look at both under the lock is a whole answer; runs
+//! are read without it (T3).
 
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
 
+use super::directory::{Directory, broken_run};
+use super::live::LiveIndex;
 use super::shared::Shared;
 use super::types::SessionEntry;
 
 impl Shared {
-    fn directory(&self) -> Arc<super::directory::Directory> {
-        Arc::clone(&self.state().live.directory)
+    /// Looks at the live entries and at the directory behind them, as of one moment. A broken run is taken out of
+    /// the chain, and both are looked at again.
+    fn look<L, T>(
+        &self,
+        live: impl Fn(&LiveIndex) -> L,
+        rest: impl Fn(L, &Directory) -> Result<T>,
+    ) -> Result<(T, Arc<Directory>)> {
+        loop {
+            let (found, directory) = {
+                let state = self.state();
+                (live(&state.live), Arc::clone(&state.live.directory))
+            };
+            let answer = rest(found, &directory);
+            match answer.as_ref().err().and_then(broken_run) {
+                Some(range) => self.heal(&directory, range)?,
+                None => return answer.map(|answer| (answer, directory)),
+            }
+        }
+    }
+
+    fn session_from(&self, dense: u64) -> Result<(Option<SessionEntry>, Arc<Directory>)> {
+        self.look(
+            |live| live.entry(dense).cloned(),
+            |live, directory| match live {
+                Some(entry) => Ok(Some(entry)),
+                None => directory.session(dense),
+            },
+        )
     }
 
     /// A session by dense id, deleted and staged ones too.
     pub(crate) fn session(&self, dense: u64) -> Result<Option<SessionEntry>> {
-        if let Some(entry) = self.state().live.entry(dense) {
-            return Ok(Some(entry.clone()));
-        }
-        self.directory().session(dense)
+        self.session_from(dense).map(|(entry, _)| entry)
     }
 
     /// The newest visible session of that id.
     pub(crate) fn lookup(&self, id: &str) -> Result<Option<SessionEntry>> {
-        let mut found = self.state().live.by_id(id).to_vec();
-        found.extend(self.directory().by_id(id)?);
-        found.sort_unstable();
-        found.dedup();
-        for dense in found.into_iter().rev() {
-            if let Some(entry) = self.session(dense)?
-                && is_visible(&entry)
-            {
-                return Ok(Some(entry));
-            }
-        }
-        Ok(None)
+        let (found, _) = self.look(
+            |live| live.by_id(id).to_vec(),
+            |mut found, directory| {
+                found.extend(directory.by_id(id)?);
+                Ok(found)
+            },
+        )?;
+        Ok(self.visible(found)?.pop())
     }
 
     /// Dense ids of all visible sessions, ascending.
     pub(crate) fn sessions(&self) -> Result<Vec<u64>> {
-        let mut all = self.directory().all()?;
-        all.extend(self.state().live.entries().map(|entry| entry.dense));
-        self.visible(all)
+        let (all, _) = self.look(
+            |live| live.entries().map(|entry| (entry.dense, is_visible(entry))).collect::<Vec<_>>(),
+            |mut live, directory| {
+                live.sort_unstable();
+                let mut all = Vec::new();
+                let is_live = |dense| live.binary_search_by_key(&dense, |(dense, _)| *dense).is_ok();
+                directory.all(&mut |dense, visible| {
+                    if visible && !is_live(dense) {
+                        all.push(dense);
+                    }
+                })?;
+                all.extend(live.iter().filter(|(_, visible)| *visible).map(|(dense, _)| *dense));
+                all.sort_unstable();
+                Ok(all)
+            },
+        )?;
+        Ok(all)
     }
 
     /// Visible sessions forked off this one.
     pub(crate) fn children(&self, dense: u64) -> Result<Vec<u64>> {
-        let mut all = self.directory().children(dense)?;
-        all.extend_from_slice(self.state().live.children(dense));
-        self.visible(all)
+        let (found, _) = self.look(
+            |live| live.children(dense).to_vec(),
+            |mut found, directory| {
+                found.extend(directory.children(dense)?);
+                Ok(found)
+            },
+        )?;
+        Ok(self.visible(found)?.into_iter().map(|entry| entry.dense).collect())
     }
 
-    fn visible(&self, mut all: Vec<u64>) -> Result<Vec<u64>> {
+    fn visible(&self, mut all: Vec<u64>) -> Result<Vec<SessionEntry>> {
         all.sort_unstable();
         all.dedup();
-        let mut visible = Vec::with_capacity(all.len());
+        let mut visible = Vec::new();
         for dense in all {
-            if self.session(dense)?.is_some_and(|entry| is_visible(&entry)) {
-                visible.push(dense);
-            }
+            visible.extend(self.session(dense)?.filter(is_visible));
         }
         Ok(visible)
     }
 
     /// Keeps a session's state in memory until detached.
     pub(crate) fn attach(&self, dense: u64) -> Result<SessionEntry> {
-        let entry = self
-            .session(dense)?
-            .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no session number {dense}")))?;
-        let mut state = self.state();
-        let live = state.live.adopt(entry);
-        live.attached = live.attached.saturating_add(1);
-        Ok(live.entry.clone())
+        loop {
+            let (entry, directory) = self.session_from(dense)?;
+            let entry = entry.ok_or_else(|| {
+                Error::new(ErrorKind::NotFound, format!("there is no session number {dense}"))
+            })?;
+            let mut state = self.state();
+            // An entry from a run is the newest state only as long as nothing came in between.
+            if state.live.entry(dense).is_some() || Arc::ptr_eq(&state.live.directory, &directory) {
+                state.live.adopt(entry);
+                state.live.attach(dense);
+                return state.live.entry(dense).cloned().ok_or_else(|| {
+                    Error::new(ErrorKind::Internal, format!("session number {dense} was not kept"))
+                });
+            }
+        }
     }
 
     pub(crate) fn detach(&self, dense: u64) {

@@ -107,8 +107,10 @@ impl Shared {
             if idle {
                 state.unwritten_since = None;
             }
-            if let Some(ended) = progress.ended {
-                state.unindexed.push(ended);
+            if let Some(ended) = progress.ended
+                && let Err(at) = state.unindexed.binary_search(&ended)
+            {
+                state.unindexed.insert(at, ended);
             }
             let mut wakers = Vec::new();
             if progress.durable_group.is_some() || failed {

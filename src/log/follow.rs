@@ -12,10 +12,11 @@ use crate::format::{Control, ControlSlot, FIRST_FRAME, LiveSet, Lsn, SegmentHead
 use crate::rt::Runtime;
 
 use super::directory::open_chain;
+use super::fold::replay_behind_chain;
 use super::live::LiveIndex;
 use super::notes::note_of;
 use super::rebuild::damaged;
-use super::recover::{loss, missing_members, no_store, replay_behind_chain};
+use super::recover::{loss, missing_members, no_store};
 use super::replay::orphan;
 use super::report::{Cut, RecoveryReport};
 use super::scan::{Found, ScanEnd, ScanPlan, scan};
@@ -72,7 +73,7 @@ pub(crate) fn open_reader(
     let mut ended = survey.segments.clone();
     let newest = ended.pop();
     *shared.segments.write() = Arc::new(Segments::new(ended.clone()));
-    let chain = open_chain(&shared)?;
+    let chain = open_chain(&shared, newest.unwrap_or(0));
     let next_dense = chain.next_dense();
     shared.state().live = LiveIndex::new(chain, next_dense);
     replay_behind_chain(&shared, &ended, None)?;
@@ -139,6 +140,7 @@ impl Shared {
             self.leave(next)?;
             changed = true;
         }
+        self.renew_directory();
         Ok(changed)
     }
 

@@ -131,6 +131,14 @@ impl LiveIndex {
         if let Some(live) = self.entries.get_mut(&dense) {
             live.attached = live.attached.saturating_sub(1);
         }
+        self.forget(dense, self.directory.to);
+    }
+
+    /// Brings in a session as it was at `place`, unless it is here and so at least as new. No run from before counts
+    /// for it any more.
+    pub(crate) fn restore(&mut self, entry: SessionEntry, place: Lsn) {
+        let live = self.adopt(entry);
+        live.changed = live.changed.max(place);
     }
 
     /// Takes in one record at `place`; `stored` is its length.
@@ -203,20 +211,21 @@ impl LiveIndex {
         Ok(())
     }
 
-    /// Forgets what a run that covers the log up to `to` knows and nobody is attached to.
-    pub(crate) fn forget_covered(&mut self, to: Lsn) {
-        let gone: Vec<u64> = self
-            .entries
-            .iter()
-            .filter(|(_, live)| live.attached == 0 && live.changed < to)
-            .map(|(dense, _)| *dense)
-            .collect();
-        for dense in gone {
-            let Some(live) = self.entries.remove(&dense) else { continue };
-            remove_from(&mut self.by_id, &live.entry.id, dense);
-            if let Some(fork) = live.entry.fork {
-                remove_from(&mut self.children, &fork.parent, dense);
-            }
+    /// What a directory that reaches up to `to` makes redundant here.
+    pub(crate) fn covered(&self, to: Lsn) -> Vec<u64> {
+        let covered = |live: &LiveEntry| live.attached == 0 && live.changed < to;
+        self.entries.iter().filter(|(_, live)| covered(live)).map(|(dense, _)| *dense).collect()
+    }
+
+    /// Forgets a session that the directory, which reaches up to `to`, knows and that nobody is attached to.
+    pub(crate) fn forget(&mut self, dense: u64, to: Lsn) {
+        if self.entries.get(&dense).is_none_or(|live| live.attached > 0 || live.changed >= to) {
+            return;
+        }
+        let Some(live) = self.entries.remove(&dense) else { return };
+        remove_from(&mut self.by_id, &live.entry.id, dense);
+        if let Some(fork) = live.entry.fork {
+            remove_from(&mut self.children, &fork.parent, dense);
         }
     }
 }

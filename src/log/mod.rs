@@ -8,6 +8,7 @@
 
 mod backup;
 mod catalog;
+mod checkpoint;
 mod close;
 mod commit;
 mod commit_state;
@@ -16,6 +17,7 @@ mod create;
 mod directory;
 mod doubt;
 mod files;
+mod fold;
 mod follow;
 mod indexer;
 mod keeper;
@@ -91,8 +93,7 @@ impl Log {
         let (shared, report) = recover::open_writer(disk, rt, options, create)?;
         let keeper =
             shared.rt.spawn("sessionlog-keeper", Box::new(Keeper { shared: Arc::downgrade(&shared) }))?;
-        let indexer =
-            shared.rt.spawn("sessionlog-indexer", Box::new(Indexer { shared: Arc::downgrade(&shared) }))?;
+        let indexer = shared.rt.spawn("sessionlog-indexer", Box::new(Indexer::new(&shared)))?;
         // Both are set once, here.
         let _ = shared.keeper.set(keeper.bell());
         let _ = shared.indexer.set(indexer.bell());

@@ -4,7 +4,6 @@
 //! continue mark), which is durable before anything that relies on it. Acknowledged bytes are never cut, and
 //! damage never moves the end of the log.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::disk::{Disk, FsKind, OpenMode};
@@ -19,13 +18,13 @@ use crate::rt::Runtime;
 use super::commit_state::CommitState;
 use super::create::{begin_segment, complete_store, put_live, put_new_control};
 use super::directory::open_chain;
+use super::fold::replay_behind_chain;
 use super::keeper::write_zeros;
 use super::live::LiveIndex;
 use super::rebuild::{damaged, decode_header, feed};
-use super::replay::replay;
 use super::report::{Cut, Loss, RecoveryReport};
 use super::scan::{BadSpot, Found, Reason, ScanEnd, ScanPlan, scan};
-use super::segments::{EndOf, Index, SegmentFacts, Segments};
+use super::segments::{EndOf, SegmentFacts, Segments};
 use super::shared::{Parts, Shared};
 use super::space::{MARKS_RESERVE, Space};
 use super::survey::Survey;
@@ -484,7 +483,8 @@ impl Opening<'_> {
             shared.segments.read().add_ended(facts.header.number, facts.clone());
             ended.push(facts.header.number);
         }
-        let chain = open_chain(shared)?;
+        let chain = open_chain(shared, active.header.number);
+        let (directory_to, doomed) = (chain.to, super::checkpoint::leftovers(shared, &self.survey, &chain));
         let next_dense = chain.next_dense().max(active.header.next_dense).max(control.next_dense);
         let mut live = LiveIndex::new(chain, next_dense);
         let mut unindexed: Vec<u32> =
@@ -499,6 +499,7 @@ impl Opening<'_> {
             let mut state = shared.state();
             state.live = live;
             state.unindexed = unindexed;
+            state.doomed = doomed;
         }
         replay_behind_chain(shared, &ended, Some(number))?;
         let origin = Origin {
@@ -509,7 +510,7 @@ impl Opening<'_> {
             tail: active.tail,
             chain: active.chain,
             space: Space::new(&active.header, active.prepared, shared.options.segment_bytes),
-            control: shared.control(),
+            control: ControlSlot { directory_to, ..shared.control() },
         };
         shared.state().commit = Some(CommitState::new(origin));
         Ok(())
@@ -617,69 +618,4 @@ pub(crate) fn scan_newest(shared: &Shared, number: u32, control: ControlSlot) ->
         Ok(())
     })?;
     Ok(Newest { header, header_crc, table, end, bad })
-}
-
-/// Applies the segments behind the directory chain to the live entries, and links the tables in memory.
-///
-/// # Errors
-/// An index can neither be read nor rebuilt for a reason other than damage.
-pub(crate) fn replay_behind_chain(shared: &Shared, ended: &[u32], active: Option<u32>) -> Result<()> {
-    let (directory, tables) = {
-        let state = shared.state();
-        (Arc::clone(&state.live.directory), state.live.table_numbers())
-    };
-    let mut entries = BTreeMap::new();
-    let base = |dense: u64| directory.session(dense);
-    for number in ended.iter().copied().chain(active) {
-        if Lsn::new(number, u32::MAX) <= directory.to || number <= directory.to.segment() {
-            continue;
-        }
-        let before: BTreeMap<u64, u32> = if tables.contains(&number) {
-            entries
-                .iter()
-                .map(|(dense, e): (&u64, &super::types::SessionEntry)| (*dense, e.last_segment))
-                .collect()
-        } else {
-            BTreeMap::new()
-        };
-        let index = match index_of(shared, number) {
-            Ok(index) => index,
-            Err(error) if error.is_corruption() || error.is_not_found() => {
-                tracing::error!(%error, segment = number, "a segment cannot be read; its sessions have holes");
-                continue;
-            }
-            Err(error) => return Err(error),
-        };
-        replay(shared, number, &index, &mut entries, &base)?;
-        if let Index::Table(table) = index.as_ref()
-            && tables.contains(&number)
-        {
-            let dense: Vec<u64> = table.sessions().map(|session| session.part().dense).collect();
-            drop(index);
-            let mut links = Vec::with_capacity(dense.len());
-            for dense in dense {
-                let last = match before.get(&dense) {
-                    Some(last) => *last,
-                    None => directory.session(dense)?.map_or(0, |entry| entry.last_segment),
-                };
-                links.push((dense, last));
-            }
-            let mut state = shared.state();
-            if let Some(table) = state.live.table_mut(number) {
-                links.into_iter().for_each(|(dense, last)| table.set_prev(dense, last));
-            }
-        }
-    }
-    let mut state = shared.state();
-    for entry in entries.into_values() {
-        let last = entry.last_segment;
-        state.live.next_dense = state.live.next_dense.max(entry.dense.saturating_add(1));
-        state.live.adopt(entry).changed = Lsn::new(last.max(1), 1);
-    }
-    Ok(())
-}
-
-fn index_of(shared: &Shared, number: u32) -> Result<Arc<Index>> {
-    let segments = Arc::clone(&shared.segments.read());
-    segments.index(shared, number)
 }

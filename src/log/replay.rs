@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::index::SessionPart;
 use crate::format::lsn::Lsn;
 
@@ -18,7 +18,8 @@ use super::segments::Index;
 use super::shared::Shared;
 use super::types::{Note, SessionEntry};
 
-/// Applies segment `number` to `entries`; sessions that are not in it yet come from `base`.
+/// Applies segment `number` to `entries`; sessions that are not in it yet come from `base`. Gives back the first read
+/// of a control record that failed for a reason other than damage: it was passed over as if it were damaged.
 ///
 /// # Errors
 /// The segment's index or `base` cannot be read. A control record that is damaged is passed over: what it created is
@@ -29,8 +30,9 @@ pub(crate) fn replay(
     index: &Index,
     entries: &mut BTreeMap<u64, SessionEntry>,
     base: &dyn Fn(u64) -> Result<Option<SessionEntry>>,
-) -> Result<()> {
+) -> Result<Option<Error>> {
     let mut late = Vec::new();
+    let mut unread = None;
     let mut buffer = ReadBuffer::default();
     for offset in index.controls()? {
         let at = Lsn::new(number, offset);
@@ -44,7 +46,12 @@ pub(crate) fn replay(
             }
             Ok(Some(note)) => late.push((at, note)),
             Ok(None) => {}
-            Err(error) => tracing::warn!(%error, "a control record is damaged"),
+            Err(error) => {
+                tracing::warn!(%error, "a control record is damaged");
+                if !error.is_corruption() {
+                    unread.get_or_insert(error);
+                }
+            }
         }
     }
     for part in index.parts()? {
@@ -63,7 +70,7 @@ pub(crate) fn replay(
             Note::Event { .. } | Note::Create { .. } | Note::Fork { .. } => {}
         }
     }
-    Ok(())
+    Ok(unread)
 }
 
 fn find<'a>(

@@ -198,6 +198,7 @@ impl Segments {
             Ok(file) => Index::File(file),
             Err(error) => {
                 tracing::warn!(%error, segment = number, "rebuilding an index in memory");
+                shared.want_index(number);
                 Index::Table(Arc::new(rebuild::table(shared, &facts)?))
             }
         };
@@ -239,6 +240,7 @@ impl Segments {
         let facts = self.facts(shared, number)?;
         let index = Arc::new(Index::Table(Arc::new(rebuild::table(shared, &facts)?)));
         self.remember(number, &index);
+        shared.want_index(number);
         Ok(index)
     }
 }

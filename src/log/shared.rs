@@ -41,6 +41,8 @@ pub(crate) struct State {
     pub drain_rung: bool,
     /// Ended segments that have no index yet.
     pub unindexed: Vec<u32>,
+    /// Derived files that nothing needs any more.
+    pub doomed: Vec<String>,
     /// Background tasks are to finish.
     pub stopping: bool,
 }
@@ -130,6 +132,7 @@ impl Shared {
                 last_ack: now,
                 drain_rung: false,
                 unindexed: Vec::new(),
+                doomed: Vec::new(),
                 stopping: false,
             }),
             words: Default::default(),

@@ -17,6 +17,8 @@ pub(crate) struct Survey {
     pub segments: Vec<u32>,
     pub prepared: Vec<u32>,
     pub indexes: BTreeSet<u32>,
+    /// Files that a writer left under the name it writes an index file under.
+    pub index_temps: Vec<u32>,
     /// Highest epoch that a leftover or a quarantined piece names.
     pub epoch: u64,
     pub notes: Vec<String>,
@@ -37,7 +39,7 @@ impl Survey {
                 names::SegmentsEntry::Segment(number) => survey.segments.push(number),
                 names::SegmentsEntry::Prepared(number) => survey.prepared.push(number),
                 names::SegmentsEntry::Index(number) => drop(survey.indexes.insert(number)),
-                names::SegmentsEntry::IndexTemp(_) => {}
+                names::SegmentsEntry::IndexTemp(number) => survey.index_temps.push(number),
                 names::SegmentsEntry::Other => {
                     survey.notes.push(format!("segments/{name} is no file of a store; left alone"))
                 }

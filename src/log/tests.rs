@@ -1,6 +1,7 @@
 //! The log on the simulated disk, driven by the seeded runtime.
 
 mod commit;
+mod directory;
 
 use super::*;
 use crate::event::{Class, NewEvent, Time};

@@ -92,7 +92,7 @@ pub(super) fn children_of(entry: &DirEntry) -> impl Iterator<Item = (u64, u64)> 
 /// # Errors
 /// When they do not join, or one does not hold and is to be left out of the chain.
 pub(crate) fn merge<B: Deref<Target = [u8]>>(
-    runs: &[RunFile<B>],
+    runs: &[&RunFile<B>],
     mut keep: impl FnMut(&DirEntry) -> bool,
 ) -> Result<Vec<u8>, FileFault> {
     let (Some(first), Some(last)) = (runs.first(), runs.last()) else {
@@ -119,7 +119,7 @@ pub(crate) fn merge<B: Deref<Target = [u8]>>(
 
 /// The entry of the lowest dense id that is left, from the newest run that has it; passes over it in all of them.
 fn take_lowest<B: Deref<Target = [u8]>>(
-    runs: &[RunFile<B>],
+    runs: &[&RunFile<B>],
     cursors: &mut [u64],
 ) -> Result<Option<DirEntry>, FileFault> {
     let mut lowest: Option<(u64, usize)> = None;

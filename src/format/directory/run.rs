@@ -120,6 +120,15 @@ impl<B: Deref<Target = [u8]>> RunFile<B> {
         self.file.entry(self.dense_section, at, ENTRY_LEN).map(|e| Some(by_dense::DENSE.u64(e)))
     }
 
+    /// Dense id and flags of entry number `at`; none behind the last.
+    pub(crate) fn flags_at(&self, at: u64) -> Result<Option<(u64, u32)>, FileFault> {
+        if at >= self.info.entries {
+            return Ok(None);
+        }
+        let entry = self.file.entry(self.dense_section, at, ENTRY_LEN)?;
+        Ok(Some((by_dense::DENSE.u64(entry), by_dense::FLAGS.u32(entry))))
+    }
+
     /// Every entry, ascending by dense id.
     pub(crate) fn entries(&self) -> impl Iterator<Item = Result<DirEntry, FileFault>> {
         (0..self.info.entries).map(|at| self.at(at))

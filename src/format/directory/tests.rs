@@ -156,9 +156,9 @@ fn the_chain_takes_the_furthest_run_at_each_end() {
 #[test]
 fn runs_that_do_not_join_are_not_merged() {
     let run = |from, to| RunFile::open(build(&sample(), key(from, to)), &key(from, to)).unwrap();
-    assert!(merge(&[run(0, 1), run(2, 3)], |_| true).is_err());
+    assert!(merge(&[&run(0, 1), &run(2, 3)], |_| true).is_err());
     assert!(merge::<Vec<u8>>(&[], |_| true).is_err());
-    assert!(merge(&[run(0, 1), run(1, 3)], |_| true).is_ok());
+    assert!(merge(&[&run(0, 1), &run(1, 3)], |_| true).is_ok());
 }
 
 fn entries() -> impl Strategy<Value = Vec<DirEntry>> {
@@ -196,7 +196,7 @@ proptest! {
             files.push(file);
         }
         model.retain(|_, e| !e.deleted);
-        let merged = merge(&files, |e| !e.deleted).unwrap();
+        let merged = merge(&files.iter().collect::<Vec<_>>(), |e| !e.deleted).unwrap();
         let merged = RunFile::open(merged, &key(0, runs.len() as u64)).unwrap();
         prop_assert_eq!(merged.verify(), Ok(()));
         let all: Vec<_> = merged.entries().collect::<Result<_, _>>().unwrap();
