@@ -59,6 +59,7 @@ use shared::Shared;
 
 pub(crate) use reader::EventIter;
 pub use report::{BackupReport, Cut, Finding, LogCounters, Loss, RecoveryReport, VerifySummary};
+pub(crate) use shared::LockScope;
 pub(crate) use ticket::Ticket;
 pub use types::Durability;
 pub(crate) use types::{Appended, Entry, Fork, LogOptions, Note, SessionEntry, Structure};

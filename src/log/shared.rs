@@ -70,12 +70,34 @@ pub(crate) struct Shared {
 }
 
 thread_local! {
-    static LOCKED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    static LOCKED: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+}
+
+/// Says, as long as it lives, that this thread holds a lock under which no disk call or wait may happen (T3). Only
+/// debug builds count.
+pub(crate) struct LockScope(());
+
+impl LockScope {
+    pub(crate) fn enter() -> Self {
+        if cfg!(debug_assertions) {
+            LOCKED.with(|held| held.set(held.get().saturating_add(1)));
+        }
+        Self(())
+    }
+}
+
+impl Drop for LockScope {
+    fn drop(&mut self) {
+        if cfg!(debug_assertions) {
+            LOCKED.with(|held| held.set(held.get().saturating_sub(1)));
+        }
+    }
 }
 
 /// The held short lock.
 pub(crate) struct Held<'a> {
     guard: MutexGuard<'a, State>,
+    _scope: LockScope,
 }
 
 impl std::ops::Deref for Held<'_> {
@@ -88,12 +110,6 @@ impl std::ops::Deref for Held<'_> {
 impl std::ops::DerefMut for Held<'_> {
     fn deref_mut(&mut self) -> &mut State {
         &mut self.guard
-    }
-}
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        LOCKED.with(|flag| flag.set(false));
     }
 }
 
@@ -169,14 +185,15 @@ impl Shared {
     }
 
     pub(crate) fn state(&self) -> Held<'_> {
-        let guard = self.state.lock();
-        LOCKED.with(|flag| flag.set(true));
-        Held { guard }
+        Held { guard: self.state.lock(), _scope: LockScope::enter() }
     }
 
     /// Asserts T3 in debug builds; called before disk operations and waits.
     pub(crate) fn unlocked() {
-        debug_assert!(!LOCKED.with(std::cell::Cell::get), "a disk call or wait under the log lock");
+        debug_assert!(
+            LOCKED.with(std::cell::Cell::get) == 0,
+            "a disk call or wait under a lock of the log or a session"
+        );
     }
 
     pub(crate) fn word(&self, group: u64) -> &AtomicU32 {

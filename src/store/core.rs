@@ -5,16 +5,16 @@
 //! put back unless the log took the batch. Never: it holds an event once its batch was handed to the log.
 
 use std::collections::VecDeque;
-use std::ops::Range;
+use std::ops::{Deref, DerefMut, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Header, Staged, Surface};
 use crate::format::lsn::Lsn;
-use crate::log::Entry;
+use crate::log::{Entry, LockScope};
 
 use super::delivery::Delivery;
 use super::draft::Draft;
@@ -54,6 +54,26 @@ pub(super) struct State {
     pub(super) rules: Option<Rules>,
     pub(super) marks: Marks,
     pub(super) feeds: Vec<Arc<Feed>>,
+}
+
+/// The held session lock. Debug builds notice a disk call or a wait under it (T3).
+pub(super) struct Held<'a> {
+    guard: MutexGuard<'a, State>,
+    _scope: LockScope,
+}
+
+impl Deref for Held<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.guard
+    }
+}
+
+impl DerefMut for Held<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.guard
+    }
 }
 
 /// Where the session stands in its life (L1).
@@ -100,8 +120,8 @@ impl Core {
         }
     }
 
-    pub(super) fn state(&self) -> parking_lot::MutexGuard<'_, State> {
-        self.state.lock()
+    pub(super) fn state(&self) -> Held<'_> {
+        Held { guard: self.state.lock(), _scope: LockScope::enter() }
     }
 
     /// Appends the drafts as one batch (A6); `expect` is the seq that the first one must get (A7).

@@ -13,6 +13,7 @@ use super::live::{Found, LiveTable};
 use super::records;
 
 pub(super) fn delete(engine: &Engine, live: &Arc<LiveTable>, id: &str) -> Result<()> {
+    tracing::debug!(session = id, "a session is to be deleted");
     match live.find_or_claim(id)? {
         Found::Session(session) => session.core().delete(live),
         Found::Claim(_claim) => {

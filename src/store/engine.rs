@@ -17,17 +17,25 @@ pub(super) struct Engine {
     pub(super) runtime: Arc<dyn Runtime>,
     pub(super) listeners: Listeners,
     pub(super) invariants: Invariants,
+    /// How many sessions a fork may read through.
+    pub(super) fork_depth: usize,
     pub(super) tallies: Tallies,
     keys: AtomicU64,
 }
 
 impl Engine {
-    pub(super) fn new(log: Log, runtime: Arc<dyn Runtime>, invariants: Invariants) -> Self {
+    pub(super) fn new(
+        log: Log,
+        runtime: Arc<dyn Runtime>,
+        invariants: Invariants,
+        fork_depth: usize,
+    ) -> Self {
         Self {
             log,
             runtime,
             listeners: Listeners::default(),
             invariants,
+            fork_depth,
             tallies: Tallies::default(),
             keys: AtomicU64::new(1),
         }

@@ -23,7 +23,7 @@ use super::resume::{fold_in, replayed};
 use super::stage::Opening;
 use super::stat::header_of;
 
-/// How many sessions a fork may read through; deeper ones are copied.
+/// The most sessions that a fork may ever read through.
 pub const MAX_FORK_DEPTH: usize = 2048;
 
 /// Where and how to fork.
@@ -171,7 +171,7 @@ fn opening(engine: &Engine, parent: &SessionEntry, cut: u64) -> Result<Opening> 
     let Some(last) = cut.checked_sub(1) else { return Ok(Opening::Create) };
     let mut holder = parent.clone();
     let mut found = None;
-    for _ in 0..MAX_FORK_DEPTH {
+    for _ in 0..engine.fork_depth {
         if found.is_none() && holder.own_first <= last {
             found = Some(holder.dense);
         }

@@ -200,8 +200,12 @@ impl Core {
         let session = Session::from_core(Arc::clone(self));
         let announced =
             self.engine.listeners.call_created(&session, origin).and_then(|()| self.write_pending());
-        if announced.is_err() {
-            self.end(Ended::RolledBack);
+        match &announced {
+            Ok(()) => tracing::debug!(session = &*self.id, ?origin, seq = session.seq(), "a session is live"),
+            Err(error) => {
+                tracing::debug!(session = &*self.id, ?origin, %error, "a session was rolled back");
+                self.end(Ended::RolledBack);
+            }
         }
         announced
     }

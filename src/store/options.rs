@@ -11,6 +11,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::log::{Log, LogOptions};
 use crate::rt::{RealRuntime, Runtime};
 
+use super::engine::Engine;
+use super::fork::MAX_FORK_DEPTH;
 use super::store::SessionStore;
 
 /// What to do with an append that breaks only rules I5 to I10. They never refuse an append by default.
@@ -35,6 +37,7 @@ pub struct StoreOptions {
     log: LogOptions,
     segment_bytes: u64,
     invariants: Invariants,
+    fork_depth: usize,
     on_close_error: Option<Arc<OnCloseError>>,
     disk: Option<Arc<dyn Disk>>,
     runtime: Option<Arc<dyn Runtime>>,
@@ -53,6 +56,7 @@ impl Default for StoreOptions {
             segment_bytes: u64::from(log.segment_bytes),
             log,
             invariants: Invariants::Off,
+            fork_depth: MAX_FORK_DEPTH,
             on_close_error: None,
             disk: None,
             runtime: None,
@@ -125,6 +129,14 @@ impl StoreOptions {
         self
     }
 
+    /// How many sessions a fork may read through, 1 to [`MAX_FORK_DEPTH`] (the default). The events of a deeper one are
+    /// copied into the child.
+    #[must_use]
+    pub fn fork_depth(mut self, sessions: usize) -> Self {
+        self.fork_depth = sessions.clamp(1, MAX_FORK_DEPTH);
+        self
+    }
+
     /// Called when the last handle is dropped without [`SessionStore::close`] and the flush then fails.
     #[must_use]
     pub fn on_close_error(mut self, call: impl Fn(&Error) + Send + Sync + 'static) -> Self {
@@ -161,7 +173,8 @@ impl StoreOptions {
             None => Arc::new(RealDisk::open(directory.as_ref(), self.create)?),
         };
         let (log, report) = Log::open_writer(disk, Arc::clone(&runtime), log_options, self.create)?;
-        Ok(SessionStore::assemble(log, runtime, report, self.invariants, self.on_close_error))
+        let engine = Engine::new(log, runtime, self.invariants, self.fork_depth);
+        Ok(SessionStore::assemble(engine, report, self.on_close_error))
     }
 
     /// Opens the store in `directory` for reading, beside any writer. It takes no lock and writes nothing.
@@ -177,7 +190,8 @@ impl StoreOptions {
             None => Arc::new(RealDisk::open(directory.as_ref(), false)?),
         };
         let (log, report) = Log::open_reader(disk, Arc::clone(&runtime), log_options)?;
-        Ok(SessionStore::assemble(log, runtime, report, self.invariants, self.on_close_error))
+        let engine = Engine::new(log, runtime, self.invariants, self.fork_depth);
+        Ok(SessionStore::assemble(engine, report, self.on_close_error))
     }
 
     fn checked(&self) -> Result<LogOptions> {

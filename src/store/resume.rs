@@ -76,6 +76,12 @@ pub(super) fn prepare(engine: &Engine, id: &str, options: ResumeOptions) -> Resu
     let next_seq = entry.next_seq;
     let mut surface = surface_of(&structure, place.is_lossy())?;
     let closers = repair_at::closers_behind(&place, &structure, stored.next_seq, next_seq)?;
+    if accepts {
+        tracing::warn!(session = id, next_seq, "a session goes on without what damage took");
+    }
+    if !closers.is_empty() {
+        tracing::info!(session = id, closers = closers.len(), "an open turn will be closed");
+    }
     fold_in(&mut surface, &closers)?;
     let rules = replayed(engine, &place, &structure, &closers)?;
     Ok(Prepared {

@@ -10,8 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::disk::{Disk, RealDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Header};
-use crate::log::{BackupReport, Durability, Finding, Log, RecoveryReport, VerifySummary};
-use crate::rt::Runtime;
+use crate::log::{BackupReport, Durability, Finding, RecoveryReport, VerifySummary};
 
 use super::core::Ended;
 use super::counters::Counters;
@@ -23,7 +22,7 @@ use super::import::Import;
 use super::lifecycle::{self, DetachGuard, Prepared};
 use super::listeners::{Flushing, ListenerId, Origin};
 use super::live::LiveTable;
-use super::options::{Invariants, OnCloseError};
+use super::options::OnCloseError;
 use super::reader::SessionReader;
 use super::resume::{self, ResumeOptions, Resumed};
 use super::session::Session;
@@ -46,13 +45,11 @@ struct Inner {
 
 impl SessionStore {
     pub(super) fn assemble(
-        log: Log,
-        runtime: Arc<dyn Runtime>,
+        engine: Engine,
         recovery: RecoveryReport,
-        invariants: Invariants,
         on_close_error: Option<Arc<OnCloseError>>,
     ) -> Self {
-        let engine = Arc::new(Engine::new(log, runtime, invariants));
+        let engine = Arc::new(engine);
         let live = Arc::new(LiveTable::default());
         let closed = AtomicBool::new(false);
         Self { inner: Arc::new(Inner { engine, live, recovery, on_close_error, closed }) }

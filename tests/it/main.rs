@@ -18,6 +18,7 @@ mod jsonl;
 mod record;
 mod store_append;
 mod store_damage;
+mod store_edges;
 mod store_fixture;
 mod store_fork;
 mod store_lifecycle;

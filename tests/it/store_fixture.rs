@@ -151,8 +151,9 @@ pub(crate) fn seed(events: Vec<NewEvent>) -> Vec<Event> {
 
 /// Appends as one batch, waiting for room as long as there is none.
 pub(crate) fn append_waiting(store: &SessionStore, session: &Session, batch: &[NewEvent]) {
+    let bytes = batch.iter().map(|event| event.data().len() + 64).sum();
     while let Err(error) = session.append_batch(batch.to_vec()) {
         assert!(error.is_backpressure(), "{error}");
-        store.wait_for_room(64 << 10).unwrap();
+        store.wait_for_room(bytes).unwrap();
     }
 }
