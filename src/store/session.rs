@@ -280,7 +280,8 @@ impl Session {
     }
 
     /// Calls `listener` after each append to this session, in seq order, on the thread of an appender. Its errors
-    /// and panics reach nobody (A8).
+    /// and panics reach nobody (A8). The session is passed in: a listener that holds a handle of its own session keeps
+    /// that in memory for ever.
     pub fn on_event(
         &self,
         listener: impl Fn(&Session, &Event) -> Result<()> + Send + Sync + 'static,

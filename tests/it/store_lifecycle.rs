@@ -7,7 +7,7 @@ use sessionlog::testing::DiskOp;
 use sessionlog::{CreateOptions, Error, ErrorKind, Header, Origin};
 
 use crate::store_fixture::{
-    Sim, at, create, lines, nodes, open_turn, raw, seed, threaded, turn_end, turn_start, user,
+    Sim, append_waiting, at, create, lines, nodes, open_turn, raw, seed, threaded, turn_end, turn_start, user,
 };
 
 fn options(id: &str) -> CreateOptions {
@@ -66,6 +66,35 @@ fn a_dropped_guard_detaches_and_frees_the_id() {
     assert_eq!(lines(session.events()).len(), 1);
     session.flush().unwrap();
     assert_eq!(store.stat("b").unwrap().events, 1);
+}
+
+#[test]
+fn an_old_guard_does_not_disturb_a_later_session_of_the_same_id() {
+    let sim = Sim::new(20);
+    let store = sim.options().segment_bytes(64 << 10).open("/sim").unwrap();
+    let guard = store.enter(store.prepare(options("a")).unwrap()).unwrap();
+    guard.announce().unwrap();
+    guard.session().append(user("0")).unwrap();
+    guard.session().close().unwrap();
+    let session = store.resume("a").unwrap().session;
+    guard.session().detach();
+    drop(guard);
+    assert_eq!(store.get("a").unwrap().seq(), 1);
+    // The log still keeps it in memory: a checkpoint in between does not make it forget what follows.
+    let filler = create(&store, "filler");
+    for n in 1..=5 {
+        for _ in 0..120 {
+            append_waiting(&store, &filler, &[user(&"x".repeat(2000))]);
+        }
+        store.flush().unwrap();
+        sim.runtime.run_for(std::time::Duration::from_millis(100));
+        append_waiting(&store, &session, &[user(&n.to_string())]);
+        assert_eq!(store.stat("a").unwrap().events, n + 1);
+    }
+    assert!(store.counters().log.checkpoints > 0);
+    assert_eq!(lines(session.events()).len(), 6);
+    store.close().unwrap();
+    assert_eq!(lines(sim.open().open("a").unwrap().events()).len(), 6);
 }
 
 #[test]
