@@ -2,10 +2,15 @@
 //!
 //! Nothing here is part of the stable face, and nothing in the engine knows of it.
 
+pub mod model;
+pub mod oracle;
 mod random;
 pub mod seeded;
 pub mod sim_disk;
+pub mod workload;
 
+pub use model::Model;
 pub use random::Random;
 pub use seeded::SeededRuntime;
 pub use sim_disk::{DiskOp, Effect, SimDisk};
+pub use workload::{Op, Workload};

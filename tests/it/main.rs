@@ -11,6 +11,7 @@ mod conformance_json;
 mod conformance_repair;
 mod conformance_surface;
 mod conformance_surface_invalid;
+mod crash;
 mod event_lines;
 mod folded;
 mod json_text;

@@ -136,6 +136,13 @@ impl SimDisk {
         self.other_process()
     }
 
+    /// As [`kill`](Self::kill) for whoever holds the lock, so for the writer of a [`snapshot`](Self::snapshot).
+    #[must_use = "the answer is the process to go on with"]
+    pub fn kill_writer(&self) -> Self {
+        self.state().held = None;
+        self.kill()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.shared.state.lock()
     }

@@ -1,0 +1,179 @@
+//! Compares a store with the [`Model`] of what it may and must hold.
+//!
+//! Never: a comparison with what the engine itself says elsewhere. Expected lines are written by the driver.
+
+use crate::{Loss, SessionStore};
+
+use super::model::{Deletion, Known, Model};
+
+/// What a comparison found wrong; empty when the store is as it must be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Complaints(pub Vec<String>);
+
+impl Complaints {
+    fn add(&mut self, text: String) {
+        self.0.push(text);
+    }
+}
+
+/// What a comparison with a damaged store saw.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sight {
+    /// Something wrong that damage does not excuse: data that is not what was written, an event out of its place.
+    pub wrong: Vec<String>,
+    /// Acknowledged events that cannot be read, as `(session, seq)`.
+    pub lost: Vec<(String, u64)>,
+    /// The loss was told: by the report of opening, by an error in the place of the event, or by verification.
+    pub told: Vec<String>,
+}
+
+/// After a crash: every acknowledged event is there, the rest is a clean prefix, nothing is reported lost (G1, G2).
+#[must_use]
+pub fn check(store: &SessionStore, model: &Model) -> Complaints {
+    let mut complaints = Complaints::default();
+    for Loss { file, offset, length, message, .. } in &store.recovery().losses {
+        complaints.add(format!("loss reported: {} at {offset}+{length}: {message}", file.display()));
+    }
+    for (id, known) in &model.sessions {
+        check_session(store, id, known, &mut complaints);
+    }
+    check_list(store, model, &mut complaints);
+    let summary = store.verify(&mut |finding| {
+        if !finding.note {
+            complaints.add(format!("verify: {finding:?}"));
+        }
+    });
+    if let Err(error) = summary {
+        complaints.add(format!("verify failed: {error}"));
+    }
+    complaints
+}
+
+fn check_session(store: &SessionStore, id: &str, known: &Known, complaints: &mut Complaints) {
+    let reader = match store.open(id) {
+        Ok(reader) => reader,
+        Err(error) if error.is_not_found() => {
+            if known.created && known.deletion == Deletion::No {
+                complaints.add(format!("{id}: acknowledged ({} events) and not there", known.acknowledged));
+            }
+            return;
+        }
+        Err(error) => return complaints.add(format!("{id}: {error}")),
+    };
+    if known.deletion == Deletion::Acknowledged {
+        complaints.add(format!("{id}: its deletion was acknowledged and it is there"));
+    }
+    let mut count = 0;
+    for event in reader.events() {
+        match event {
+            Ok(event) => {
+                let line = event.to_line();
+                match known.lines.get(count) {
+                    Some(expected) if **expected == line => {}
+                    Some(expected) => {
+                        complaints.add(format!("{id} seq {count}: {line} instead of {expected}"))
+                    }
+                    None => complaints.add(format!("{id} seq {count}: never appended: {line}")),
+                }
+            }
+            Err(error) => complaints.add(format!("{id} seq {count}: {error}")),
+        }
+        count += 1;
+    }
+    if count < known.acknowledged {
+        complaints.add(format!("{id}: {count} events of {} acknowledged ones", known.acknowledged));
+    }
+    if !known.ends.contains(&count) {
+        complaints.add(format!("{id}: {count} events split a batch; it may end at {:?}", known.ends));
+    }
+    match store.stat(id) {
+        Ok(stat) if stat.events == count as u64 => {}
+        other => complaints.add(format!("{id}: {count} events, yet the index says {other:?}")),
+    }
+}
+
+fn check_list(store: &SessionStore, model: &Model, complaints: &mut Complaints) {
+    let stored = match store.stored() {
+        Ok(stored) => stored,
+        Err(error) => return complaints.add(format!("listing: {error}")),
+    };
+    for stat in stored {
+        match stat {
+            Ok(stat) if model.sessions.contains_key(&stat.id) => {}
+            Ok(stat) => complaints.add(format!("a session that nobody made: {}", stat.id)),
+            Err(error) => complaints.add(format!("listing: {error}")),
+        }
+    }
+}
+
+/// With damage: whatever is handed out is right, and what cannot be handed out is known (G3).
+#[must_use]
+pub fn look(store: &SessionStore, model: &Model) -> Sight {
+    let mut sight = Sight::default();
+    for loss in &store.recovery().losses {
+        sight.told.push(format!("report: {loss:?}"));
+    }
+    for (id, known) in &model.sessions {
+        look_session(store, id, known, &mut sight);
+    }
+    let summary = store.verify(&mut |finding| {
+        if !finding.note {
+            sight.told.push(format!("verify: {finding:?}"));
+        }
+    });
+    if let Err(error) = summary {
+        sight.told.push(format!("verify: {error}"));
+    }
+    sight
+}
+
+fn look_session(store: &SessionStore, id: &str, known: &Known, sight: &mut Sight) {
+    let mut seen = vec![false; known.lines.len()];
+    match store.open(id) {
+        Ok(reader) => {
+            for event in reader.events() {
+                match event {
+                    Ok(event) => {
+                        let seq = usize::try_from(event.seq()).unwrap_or(usize::MAX);
+                        let line = event.to_line();
+                        match (known.lines.get(seq), seen.get_mut(seq)) {
+                            (Some(expected), Some(seen)) if **expected == line && !*seen => *seen = true,
+                            _ => sight.wrong.push(format!("{id} seq {seq}: {line}")),
+                        }
+                    }
+                    Err(error) => sight.told.push(format!("{id}: {error}")),
+                }
+            }
+        }
+        Err(error) if error.is_not_found() => {}
+        Err(error) => sight.told.push(format!("{id}: {error}")),
+    }
+    if known.deletion == Deletion::No {
+        let lost = seen.iter().take(known.acknowledged).enumerate().filter(|(_, seen)| !**seen);
+        sight.lost.extend(lost.map(|(seq, _)| (id.to_owned(), seq as u64)));
+    }
+}
+
+/// Takes for acknowledged exactly what a store holds now: what a reopened store has, it keeps.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn settle(store: &SessionStore, model: &mut Model) -> crate::Result<()> {
+    let mut gone = Vec::new();
+    for (id, known) in &mut model.sessions {
+        match store.open(id) {
+            Ok(reader) => {
+                let count = usize::try_from(reader.seq()).unwrap_or(usize::MAX);
+                known.lines.truncate(count);
+                known.ends.retain(|end| *end <= count);
+                known.acknowledged = count;
+                known.created = true;
+                known.deletion = Deletion::No;
+            }
+            Err(error) if error.is_not_found() => gone.push(id.clone()),
+            Err(error) => return Err(error),
+        }
+    }
+    gone.iter().for_each(|id| drop(model.sessions.remove(id)));
+    Ok(())
+}
