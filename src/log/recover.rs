@@ -33,6 +33,8 @@ use super::work::Origin;
 
 /// Prepared before an open returns, so that a small write needs no background.
 const FIRST_PREPARED: u32 = 1 << 20;
+/// Prepared at least, on a full disk: the header and room for marks.
+const LEAST_PREPARED: u32 = 4096;
 
 /// The newest segment after scanning.
 pub(crate) struct Newest {
@@ -248,8 +250,8 @@ impl Opening<'_> {
     ) -> Result<(Active, Option<(SegmentFacts, SegmentTable)>)> {
         let Some(newest) = newest else {
             let header = self.first_header(epoch, control)?;
-            let (_, crc) = self.begin(&header)?;
-            return Ok((self.fresh(header, crc, epoch), None));
+            let (prepared, crc) = self.begin(&header, FIRST_PREPARED)?;
+            return Ok((self.fresh(header, prepared, crc, epoch), None));
         };
         let clean = newest.end.closed
             && newest.end.residue_end == newest.end.end
@@ -286,7 +288,7 @@ impl Opening<'_> {
             capacity: self.capacity(),
             padded: self.shared.options.padded,
         };
-        let (_, crc) = self.begin_or_shrink(&header, &newest)?;
+        let (prepared, crc) = self.begin_or_shrink(&header, &newest)?;
         if kept {
             let file = self.shared.files.writable(previous)?;
             if file.len()? > u64::from(newest.end.end) {
@@ -296,24 +298,31 @@ impl Opening<'_> {
         self.shared.files.ended(previous);
         let end = EndOf { end: newest.end.end, chain: newest.end.chain, why };
         let facts = SegmentFacts { header: newest.header, header_crc: newest.header_crc, end };
-        Ok((self.fresh(header, crc, epoch), Some((facts, newest.table))))
+        Ok((self.fresh(header, prepared, crc, epoch), Some((facts, newest.table))))
     }
 
     /// Writes the continue mark behind a clean close, if the segment has room to go on in.
     fn continue_in(&self, newest: &Newest, epoch: u64) -> Result<Option<(u32, Lsn, u32)>> {
         let at = Lsn::new(newest.header.number, newest.end.end);
         let capacity = newest.header.capacity;
-        let room = capacity.saturating_sub(newest.end.end);
-        if room < 4 * MARKS_RESERVE {
+        let end = newest.end.end;
+        // The continue mark, and a close mark behind it.
+        let least = end.saturating_add(if newest.header.padded { 2 * 4096 } else { MARKS_RESERVE / 4 });
+        if least > capacity {
             return Ok(None);
         }
         let file = self.shared.files.writable(newest.header.number)?;
-        let mut prepared = u32::try_from(file.len()?).unwrap_or(u32::MAX).min(capacity) & !4095;
-        if prepared < newest.end.end.saturating_add(4 * MARKS_RESERVE) {
-            let wanted = newest.end.end.saturating_add(FIRST_PREPARED / 4).min(capacity);
-            let from = u32::try_from(file.len()?).unwrap_or(u32::MAX).max(newest.end.end);
-            write_zeros(file.as_ref(), from, wanted)?;
-            prepared = wanted;
+        let length = u32::try_from(file.len()?).unwrap_or(u32::MAX);
+        let mut prepared = length.min(capacity) & !4095;
+        if prepared < end.saturating_add(4 * MARKS_RESERVE).min(capacity) {
+            let wanted = end.saturating_add(FIRST_PREPARED / 4).min(capacity);
+            match write_zeros(file.as_ref(), length.max(end), wanted) {
+                Ok(()) => prepared = wanted,
+                // A full disk: what was prepared before has to do.
+                Err(error) if error.is_full() && prepared >= least => {}
+                Err(error) if error.is_full() => return Ok(None),
+                Err(error) => return Err(error),
+            }
         }
         let binding = newest.header.binding();
         let (bytes, crc) = empty_frame(
@@ -408,34 +417,36 @@ impl Opening<'_> {
         })
     }
 
-    fn begin(&self, header: &SegmentHeader) -> Result<(u32, u32)> {
-        let prepared = FIRST_PREPARED.min(header.capacity);
+    fn begin(&self, header: &SegmentHeader, prepared: u32) -> Result<(u32, u32)> {
+        let prepared = prepared.min(header.capacity);
         let (file, crc) = begin_segment(self.shared.disk.as_ref(), header, prepared)?;
         self.shared.files.started(header.number, file);
         Ok((prepared, crc))
     }
 
-    /// On a full disk the old segment's prepared zeros make room for the new one's first bytes.
+    /// On a full disk the old segment's prepared zeros make room for the new one's first bytes (G6).
     fn begin_or_shrink(&self, header: &SegmentHeader, newest: &Newest) -> Result<(u32, u32)> {
-        match self.begin(header) {
-            Err(error) if error.is_full() => {
-                let file = self.shared.files.writable(newest.header.number)?;
-                let keep = newest.end.residue_end.max(newest.end.end);
-                if file.len()? > u64::from(keep) {
-                    file.set_len(u64::from(keep))?;
-                }
-                self.begin(header)
-            }
+        match self.begin(header, FIRST_PREPARED) {
+            Err(error) if error.is_full() => {}
+            other => return other,
+        }
+        let file = self.shared.files.writable(newest.header.number)?;
+        let keep = newest.end.residue_end.max(newest.end.end);
+        if file.len()? > u64::from(keep) {
+            file.set_len(u64::from(keep))?;
+        }
+        match self.begin(header, FIRST_PREPARED / 16) {
+            Err(error) if error.is_full() => self.begin(header, LEAST_PREPARED),
             other => other,
         }
     }
 
-    fn fresh(&self, header: SegmentHeader, crc: u32, epoch: u64) -> Active {
+    fn fresh(&self, header: SegmentHeader, prepared: u32, crc: u32, epoch: u64) -> Active {
         let key = SegmentKey { store: header.store, segment: header.number, salt: header.salt };
         Active {
             chain: crc,
             tail: Lsn::new(header.number, FIRST_FRAME),
-            prepared: FIRST_PREPARED.min(header.capacity),
+            prepared,
             epoch,
             table: SegmentTable::new(key),
             header,

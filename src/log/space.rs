@@ -74,7 +74,7 @@ impl Space {
     }
 
     fn ballast(&self) -> u32 {
-        BALLAST.min(self.segment_bytes / 16)
+        BALLAST.min(self.segment_bytes / 8)
     }
 
     fn limit(&self, privileged: bool) -> u32 {

@@ -116,6 +116,7 @@ pub fn look(store: &SessionStore, model: &Model) -> Sight {
     for (id, known) in &model.sessions {
         look_session(store, id, known, &mut sight);
     }
+    look_at_orphans(store, model, &mut sight);
     let summary = store.verify(&mut |finding| {
         if !finding.note {
             sight.told.push(format!("verify: {finding:?}"));
@@ -151,6 +152,27 @@ fn look_session(store: &SessionStore, id: &str, known: &Known, sight: &mut Sight
     if known.deletion == Deletion::No {
         let lost = seen.iter().take(known.acknowledged).enumerate().filter(|(_, seen)| !**seen);
         sight.lost.extend(lost.map(|(seq, _)| (id.to_owned(), seq as u64)));
+    }
+}
+
+/// Sessions whose opening record is lost show their events under a name of their own.
+fn look_at_orphans(store: &SessionStore, model: &Model, sight: &mut Sight) {
+    let Ok(stored) = store.stored() else { return };
+    for stat in stored.flatten().filter(|stat| !model.sessions.contains_key(&stat.id)) {
+        let Ok(reader) = store.open(&stat.id) else { continue };
+        for event in reader.events().flatten() {
+            let (seq, line) = (event.seq(), event.to_line());
+            let at = usize::try_from(seq).unwrap_or(usize::MAX);
+            let written = |known: &Known| known.lines.get(at).is_some_and(|known| **known == line);
+            if !model.sessions.values().any(written) {
+                sight.wrong.push(format!("{} seq {seq}: {line}", stat.id));
+            }
+            let same =
+                |(id, lost): &(String, u64)| *lost == seq && model.sessions.get(id).is_some_and(written);
+            if let Some(found) = sight.lost.iter().position(same) {
+                sight.lost.swap_remove(found);
+            }
+        }
     }
 }
 

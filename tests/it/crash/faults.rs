@@ -27,6 +27,12 @@ fn calls_of(seed: u64, op: Option<DiskOp>) -> u64 {
     count.load(std::sync::atomic::Ordering::SeqCst)
 }
 
+/// A script that needs more than one segment soon.
+fn heavy_script(seed: u64) -> Vec<Op> {
+    let heavier = |op| if let Op::Append(length) = op { Op::Append(length * 6 + 500) } else { op };
+    Workload::script(seed, STEPS).into_iter().map(heavier).collect()
+}
+
 /// One run with one failing call, and what must hold afterwards. True if the writer was poisoned by it.
 fn one_failure(seed: u64, op: DiskOp, nth: u64, error: ErrorKind, what: &str) -> bool {
     let disk = SimDisk::new();
@@ -149,7 +155,7 @@ fn a_disk_that_is_full_from_any_call_on_refuses_and_goes_on_when_there_is_room()
                     continue;
                 }
             };
-            for step in Workload::script(seed, STEPS) {
+            for step in heavy_script(seed) {
                 let done = workload.step(step);
                 if workload.store().is_err() {
                     // Opening needs room where neither the last segment nor its prepared space has any left.
