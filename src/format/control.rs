@@ -168,12 +168,14 @@ impl Control {
         Self { slots: [read(0, 0), read(1, PAGE)] }
     }
 
-    /// The whole file of a new store: both slots, so that an empty one is always damage. `slot.counter` becomes 2.
+    /// The whole file of a new store: both slots, so that an empty one is always damage. `slot.counter` becomes 2
+    /// if it is lower.
     pub(crate) fn encode_new(slot: &ControlSlot) -> Vec<u8> {
         let mut file = vec![0; CONTROL_LEN];
-        for counter in [1, 2] {
+        let newest = slot.counter.max(2);
+        for counter in [newest - 1, newest] {
             let slot = ControlSlot { counter, ..*slot };
-            let at = if counter == 1 { PAGE } else { 0 };
+            let at = if counter % 2 == 1 { PAGE } else { 0 };
             if let Some(place) = file.get_mut(at..at + SECTOR) {
                 place.copy_from_slice(&slot.encode());
             }

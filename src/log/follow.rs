@@ -20,7 +20,7 @@ use super::recover::{loss, missing_members, no_store};
 use super::replay::orphan;
 use super::report::{Cut, RecoveryReport};
 use super::scan::{Found, ScanEnd, ScanPlan, scan};
-use super::segments::{EndOf, SegmentFacts, Segments, read_header};
+use super::segments::{EndOf, SegmentFacts, Segments, read_header, read_header_checked};
 use super::shared::{Parts, Shared};
 use super::survey::{Survey, read_whole};
 use super::types::{LogOptions, Note};
@@ -71,7 +71,7 @@ pub(crate) fn open_reader(
     shared.set_live_set(live_set);
     shared.set_control(control);
     let mut ended = survey.segments.clone();
-    let newest = ended.pop();
+    let newest = newest_readable(&shared, &mut ended, &mut report)?;
     *shared.segments.write() = Arc::new(Segments::new(ended.clone()));
     let chain = open_chain(&shared, newest.unwrap_or(0));
     let next_dense = chain.next_dense();
@@ -84,6 +84,33 @@ pub(crate) fn open_reader(
         note_tail(&shared, number, end, &mut report);
     }
     Ok((shared, report))
+}
+
+/// The newest segment with a header that can be used; those above it are lost.
+fn newest_readable(
+    shared: &Shared,
+    ended: &mut Vec<u32>,
+    report: &mut RecoveryReport,
+) -> Result<Option<u32>> {
+    while let Some(number) = ended.pop() {
+        let message = match read_header_checked(shared, number) {
+            Ok((_, _, false)) => return Ok(Some(number)),
+            Ok((_, _, true)) => {
+                "the segment header is damaged; it was put together from elsewhere".to_owned()
+            }
+            Err(error) if error.is_corruption() => error.to_string(),
+            Err(error) => return Err(error),
+        };
+        let usable = read_header_checked(shared, number).is_ok();
+        report.clean = false;
+        let length = if usable { u64::from(FIRST_FRAME) } else { 0 };
+        let file = names::segment(number).into();
+        report.losses.push(super::report::Loss { file, offset: 0, length, message });
+        if usable {
+            return Ok(Some(number));
+        }
+    }
+    Ok(None)
 }
 
 fn note_tail(shared: &Shared, number: u32, end: Option<ScanEnd>, report: &mut RecoveryReport) {

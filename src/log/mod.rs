@@ -19,6 +19,7 @@ mod doubt;
 mod files;
 mod fold;
 mod follow;
+mod header;
 mod indexer;
 mod keeper;
 mod live;
@@ -33,6 +34,7 @@ mod scan;
 mod segments;
 mod shared;
 mod space;
+mod staged;
 mod survey;
 mod ticket;
 mod types;
@@ -99,7 +101,9 @@ impl Log {
         let _ = shared.keeper.set(keeper.bell());
         let _ = shared.indexer.set(indexer.bell());
         let handle = Handle::new(shared, vec![keeper, indexer]);
-        Ok((Self { handle: Arc::new(handle) }, report))
+        let log = Self { handle: Arc::new(handle) };
+        log.remove_staged()?;
+        Ok((log, report))
     }
 
     /// Opens for reading, beside a live writer or without one. Writes nothing.

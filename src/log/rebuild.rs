@@ -7,11 +7,11 @@ use crate::format::index::{Damaged, SegmentTable, TableEvent};
 use crate::format::meta::Meta;
 use crate::format::names;
 use crate::format::scan::FrameView;
-use crate::format::segment_header::{HeaderFault, SegmentHeader};
+use crate::format::segment_header::{Ending, HeaderFault, SegmentHeader};
 
 use super::notes::note_of;
 use super::scan::{BadSpot, Found, ScanPlan, scan};
-use super::segments::SegmentFacts;
+use super::segments::{EndOf, SegmentFacts};
 use super::shared::Shared;
 use super::types::Note;
 
@@ -48,6 +48,22 @@ pub(crate) fn plan(facts: &SegmentFacts) -> ScanPlan {
         durable: facts.end.end,
         stop: None,
     }
+}
+
+/// Where a segment ends by its frames alone.
+///
+/// # Errors
+/// The file cannot be opened, or is of another version.
+pub(crate) fn end(shared: &Shared, header: &SegmentHeader, header_crc: u32) -> Result<EndOf> {
+    let facts = SegmentFacts {
+        header: *header,
+        header_crc,
+        end: EndOf { end: header.capacity, chain: 0, why: Ending::Damaged },
+    };
+    let plan = ScanPlan { end: None, durable: 0, ..plan(&facts) };
+    let end = scan(shared.files.readable(header.number)?, &plan, &mut |_| Ok(()))?;
+    let why = if end.sealed { Ending::Sealed } else { Ending::Damaged };
+    Ok(EndOf { end: end.end, chain: end.chain, why })
 }
 
 pub(crate) fn damaged(spot: &BadSpot) -> Damaged {

@@ -6,22 +6,22 @@
 
 use std::sync::Arc;
 
-use crate::disk::{Disk, FsKind, OpenMode};
+use crate::disk::{Disk, FsKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::index::{SegmentKey, SegmentTable};
 use crate::format::{
-    ControlSlot, DamageReason, Ending, FIRST_FRAME, LiveDamage, LiveSet, LockInfo, Lsn, SEGMENT_HEADER_LEN,
-    SegmentHeader, State, StoreId, empty_frame, frame_kind, names,
+    ControlSlot, DamageReason, Ending, FIRST_FRAME, LiveDamage, LiveSet, LockInfo, Lsn, SegmentHeader, State,
+    StoreId, empty_frame, frame_kind, names,
 };
 use crate::rt::Runtime;
 
 use super::commit_state::CommitState;
-use super::create::{begin_segment, complete_store, put_live, put_new_control};
+use super::create::{begin_segment, complete_store, put_live, put_new_control, replace};
 use super::directory::open_chain;
 use super::fold::replay_behind_chain;
 use super::keeper::write_zeros;
 use super::live::LiveIndex;
-use super::rebuild::{damaged, decode_header, feed};
+use super::rebuild::{damaged, feed, plan};
 use super::report::{Cut, Loss, RecoveryReport};
 use super::scan::{BadSpot, Found, Reason, ScanEnd, ScanPlan, scan};
 use super::segments::{EndOf, SegmentFacts, Segments};
@@ -141,16 +141,10 @@ impl Opening<'_> {
         let live_set = self.live_set(control)?;
         let mut damage = live_set.damage.clone();
         let missing = missing_members(&self.survey, &live_set, control);
-        damage.extend(missing.iter().map(|number| LiveDamage {
-            segment: *number,
-            from: 0,
-            to: u32::MAX,
-            reason: DamageReason::MissingFile,
-        }));
-        let newest = match newest_number {
-            Some(number) => Some(scan_newest(self.shared, number, control)?),
-            None => None,
-        };
+        damage.extend(missing.iter().map(|number| whole_file(*number, DamageReason::MissingFile)));
+        let (newest, unreadable) = self.newest(&mut ended, newest_number, control)?;
+        damage.extend(unreadable.iter().map(|number| whole_file(*number, DamageReason::BadBytes)));
+        let missing: Vec<u32> = missing.into_iter().chain(unreadable).collect();
         let epoch = self.next_epoch(control, newest.as_ref());
         self.report.epoch = epoch;
         self.sync_and_rewrite(newest.as_ref())?;
@@ -164,25 +158,68 @@ impl Opening<'_> {
         self.start(active, old, ended, control)
     }
 
+    /// The newest segment that can be read, and those above it that cannot.
+    fn newest(
+        &mut self,
+        ended: &mut Vec<u32>,
+        highest: Option<u32>,
+        control: ControlSlot,
+    ) -> Result<(Option<Newest>, Vec<u32>)> {
+        let mut unreadable = Vec::new();
+        let mut next = highest;
+        while let Some(number) = next {
+            match scan_newest(self.shared, number, control) {
+                Ok(newest) => return Ok((Some(newest), unreadable)),
+                Err(error) if error.is_corruption() => {
+                    tracing::error!(%error, segment = number, "a segment cannot be read");
+                    self.report.notes.push(error.to_string());
+                    unreadable.push(number);
+                    next = ended.pop();
+                    *self.shared.segments.write() = Arc::new(Segments::new(ended.clone()));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((None, unreadable))
+    }
+
     fn live_set(&mut self, control: ControlSlot) -> Result<LiveSet> {
         if let Some(live) = self.survey.live.take() {
             return Ok(live);
         }
-        if control.live_version > 1 {
-            return Err(Error::corrupt(
-                names::LIVE,
-                0,
-                format!(
-                    "missing or damaged, and version {} of it is needed; restore it, or open for reading",
-                    control.live_version
-                ),
-            ));
-        }
         let store = self.survey.store().unwrap_or_default();
         self.report.notes.push(format!("{} was missing or damaged and was rebuilt", names::LIVE));
-        let live = LiveSet { store, version: 1, ..LiveSet::default() };
+        let version = control.live_version.saturating_add(1);
+        let mut live = LiveSet { store, version, ..LiveSet::default() };
+        if control.live_version > 1 {
+            // It named damage, which only reading everything finds again.
+            live.damage = self.rescan()?;
+        }
         put_live(self.shared.disk.as_ref(), &live)?;
         Ok(live)
+    }
+
+    /// The damage in all ended segments.
+    fn rescan(&self) -> Result<Vec<LiveDamage>> {
+        let mut damage = Vec::new();
+        let segments = Arc::clone(&self.shared.segments.read());
+        for number in segments.numbers() {
+            let facts = match segments.facts(self.shared, number) {
+                Ok(facts) => facts,
+                Err(error) if error.is_corruption() => {
+                    damage.push(whole_file(number, DamageReason::BadBytes));
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            scan(self.shared.files.readable(number)?, &plan(&facts), &mut |found| {
+                if let Found::Bad(spot) = found {
+                    damage.push(live_damage(&spot));
+                }
+                Ok(())
+            })?;
+        }
+        Ok(damage)
     }
 
     fn next_epoch(&self, control: ControlSlot, newest: Option<&Newest>) -> u64 {
@@ -249,7 +286,7 @@ impl Opening<'_> {
         missing: &[u32],
     ) -> Result<(Active, Option<(SegmentFacts, SegmentTable)>)> {
         let Some(newest) = newest else {
-            let header = self.first_header(epoch, control)?;
+            let header = self.first_header(epoch, control, missing)?;
             let (prepared, crc) = self.begin(&header, FIRST_PREPARED)?;
             return Ok((self.fresh(header, prepared, crc, epoch), None));
         };
@@ -274,7 +311,7 @@ impl Opening<'_> {
         };
         let kept = self.cut(&newest)?;
         let previous = newest.header.number;
-        let number = previous.max(control.active).max(missing.last().copied().unwrap_or(0)).saturating_add(1);
+        let number = number_behind(previous.max(control.active), missing);
         let header = SegmentHeader {
             store: newest.header.store,
             number,
@@ -297,8 +334,24 @@ impl Opening<'_> {
         }
         self.shared.files.ended(previous);
         let end = EndOf { end: newest.end.end, chain: newest.end.chain, why };
+        if newest.bad.iter().any(|spot| spot.reason == Reason::Header) {
+            self.keep_binding(&newest, end)?;
+        }
         let facts = SegmentFacts { header: newest.header, header_crc: newest.header_crc, end };
         Ok((self.fresh(header, prepared, crc, epoch), Some((facts, newest.table))))
+    }
+
+    /// CONTROL is about to name another segment, and the header of this one is lost: its index keeps the binding.
+    fn keep_binding(&self, newest: &Newest, end: EndOf) -> Result<()> {
+        let mut table = newest.table.clone();
+        let sessions: Vec<u64> = table.sessions().map(|session| session.part().dense).collect();
+        for dense in sessions {
+            // An upper bound, as for any rebuilt index.
+            table.set_prev(dense, newest.header.number.saturating_sub(1));
+        }
+        let (temp, name) = (names::index_temp(newest.header.number), names::index(newest.header.number));
+        let bytes = table.to_index(end.end, end.chain, end.why);
+        replace(self.shared.disk.as_ref(), &temp, &name, names::SEGMENTS, &bytes)
     }
 
     /// Writes the continue mark behind a clean close, if the segment has room to go on in.
@@ -398,20 +451,20 @@ impl Opening<'_> {
         self.shared.options.segment_bytes
     }
 
-    fn first_header(&self, epoch: u64, control: ControlSlot) -> Result<SegmentHeader> {
+    fn first_header(&self, epoch: u64, control: ControlSlot, missing: &[u32]) -> Result<SegmentHeader> {
         Ok(SegmentHeader {
             store: self
                 .survey
                 .store()
                 .ok_or_else(|| Error::new(ErrorKind::Internal, "a new store without an identity"))?,
-            number: 1,
+            number: number_behind(control.active, missing),
             previous: 0,
             epoch,
             salt: self.salt(),
             previous_end: 0,
             previous_chain: 0,
             previous_why: Ending::None,
-            next_dense: control.next_dense.max(1),
+            next_dense: control.next_dense.max(1).saturating_add(lost_ids(missing)),
             capacity: self.capacity(),
             padded: self.shared.options.padded,
         })
@@ -470,7 +523,7 @@ impl Opening<'_> {
         };
         if !self.survey.has_control || self.survey.control.is_none() || self.survey.control_damaged {
             self.report.control_rebuilt = !self.report.created;
-            let rebuilt = ControlSlot { counter: 2, ..slot };
+            let rebuilt = ControlSlot { counter: slot.counter.max(2), ..slot };
             put_new_control(self.shared.disk.as_ref(), &rebuilt)?;
             self.shared.set_control(rebuilt);
             return Ok(());
@@ -551,6 +604,20 @@ pub(crate) fn missing_members(survey: &Survey, live: &LiveSet, control: ControlS
         .collect()
 }
 
+/// The number of a new segment: above every one that is there, was there, or cannot be read.
+fn number_behind(highest: u32, missing: &[u32]) -> u32 {
+    missing.iter().copied().max().unwrap_or(0).max(highest).saturating_add(1)
+}
+
+/// How many session ids whole segments could have handed out that nothing else tells of (F12).
+fn lost_ids(missing: &[u32]) -> u64 {
+    (missing.len() as u64).saturating_mul(u64::from(u32::MAX) / 16)
+}
+
+fn whole_file(segment: u32, reason: DamageReason) -> LiveDamage {
+    LiveDamage { segment, from: 0, to: u32::MAX, reason }
+}
+
 fn live_damage(spot: &BadSpot) -> LiveDamage {
     let damaged = damaged(spot);
     let reason = match spot.reason {
@@ -583,20 +650,10 @@ pub(crate) fn loss(damage: &LiveDamage) -> Loss {
 /// # Errors
 /// Its header is damaged beyond repair, it is of another version, or it cannot be opened.
 pub(crate) fn scan_newest(shared: &Shared, number: u32, control: ControlSlot) -> Result<Newest> {
-    let file = shared.disk.open(&names::segment(number), OpenMode::Read)?;
-    let mut bytes = [0; SEGMENT_HEADER_LEN];
-    let read = file.read_at(&mut bytes, 0)?;
-    let name = names::segment(number);
     let mut bad = Vec::new();
-    let (header, header_crc, repaired) = decode_header(bytes.get(..read).unwrap_or_default(), &name)?;
-    if header.number != number {
-        return Err(Error::corrupt(
-            &name,
-            32,
-            format!("it says that it is segment {}; put the right file back", header.number),
-        ));
-    }
-    if repaired {
+    let (header, header_crc, hurt) = super::header::read(shared, number, &control)?;
+    let file = shared.files.readable(number)?;
+    if hurt {
         bad.push(BadSpot { segment: number, from: 0, to: 512, reason: Reason::Header });
     }
     let durable = if control.store == header.store && control.durable.segment() == number {

@@ -31,10 +31,12 @@ pub(crate) fn replay(
     entries: &mut BTreeMap<u64, SessionEntry>,
     base: &dyn Fn(u64) -> Result<Option<SessionEntry>>,
 ) -> Result<Option<Error>> {
+    // Whatever may fail comes first: the caller tries again with a rebuilt index.
+    let (controls, parts) = (index.controls()?, index.parts()?);
     let mut late = Vec::new();
     let mut unread = None;
     let mut buffer = ReadBuffer::default();
-    for offset in index.controls()? {
+    for offset in controls {
         let at = Lsn::new(number, offset);
         let note = shared.with_record(&mut buffer, at, |view| Ok(note_of(view).ok().flatten()));
         match note {
@@ -54,7 +56,7 @@ pub(crate) fn replay(
             }
         }
     }
-    for part in index.parts()? {
+    for part in parts {
         let entry = find(entries, part.dense, base)?;
         apply_part(entry, &part, number);
     }

@@ -164,13 +164,13 @@ impl Scanner<'_> {
             }
             match self.look(visit)? {
                 Look::Accepted { end } => self.at = end,
-                Look::Nothing => match self.decide(Reason::Zeroed, None) {
+                Look::Nothing => match self.decide(Reason::Zeroed, None)? {
                     Verdict::Torn => break,
                     Verdict::Damaged(spot) => self.skip(spot, visit)?,
                 },
                 Look::Bad { fault, frame_end } => {
                     let known = self.end.witnessed;
-                    match self.decide(fault, frame_end) {
+                    match self.decide(fault, frame_end)? {
                         Verdict::Torn => {
                             self.end.doubtful = frame_end.is_some();
                             break;
@@ -229,7 +229,9 @@ impl Scanner<'_> {
                         Look::Nothing
                     });
                 }
-                FrameStep::Bad(fault) if fault.is_unsupported() => return Err(self.unsupported(&fault)),
+                FrameStep::Bad(fault) if fault.is_unsupported() => {
+                    return Err(self.unsupported(&fault, self.at));
+                }
                 FrameStep::Bad(fault) => {
                     let unreadable = self.window.is_unreadable(here, here.saturating_add(64));
                     let fault = match (unreadable, fault) {
@@ -261,41 +263,41 @@ impl Scanner<'_> {
         }
     }
 
-    fn unsupported(&self, fault: &FrameFault) -> Error {
+    fn unsupported(&self, fault: &FrameFault, at: u32) -> Error {
         let text = format!(
             "{} at byte {}: {fault}; it was left untouched, use a newer sessionlog",
             names::segment(self.plan.number),
-            self.at
+            at
         );
         Error::new(ErrorKind::Version, text)
     }
 
     /// E2: torn, unless something says that the bytes here were durable.
-    fn decide(&mut self, reason: Reason, frame_end: Option<u32>) -> Verdict {
-        let next = self.look_ahead(frame_end);
+    fn decide(&mut self, reason: Reason, frame_end: Option<u32>) -> Result<Verdict> {
+        let next = self.look_ahead(frame_end)?;
         let limit = self.plan.end.unwrap_or(0).max(self.end.witnessed);
         let whole = frame_end.is_some_and(|end| reason == Reason::Checksum && !self.has_zero_sector(end));
         // A sector is written whole or not at all, so a header that is neither zero nor valid was overwritten.
         let overwritten = reason == Reason::Checksum && frame_end.is_none();
         if self.at >= limit && !whole && !overwritten {
-            return Verdict::Torn;
+            return Ok(Verdict::Torn);
         }
         let to = match next {
             Some(next) => next,
             None if self.plan.end.is_some() => limit,
             None => limit.max(frame_end.unwrap_or(0)).max(self.window.residue_end(self.at)),
         };
-        Verdict::Damaged(BadSpot {
+        Ok(Verdict::Damaged(BadSpot {
             segment: self.plan.number,
             from: self.at,
             to: to.max(self.at.saturating_add(1)),
             reason,
-        })
+        }))
     }
 
     /// Looks for whole frames behind the bad spot: what their headers promise counts as evidence, and the first
     /// one is where scanning could go on.
-    fn look_ahead(&mut self, frame_end: Option<u32>) -> Option<u32> {
+    fn look_ahead(&mut self, frame_end: Option<u32>) -> Result<Option<u32>> {
         let mut context = self.context();
         context.chain = None;
         let mut at = frame_end.unwrap_or(self.at.saturating_add(8)).max(self.at.saturating_add(8)) & !7;
@@ -310,21 +312,19 @@ impl Scanner<'_> {
             let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
             match find_candidate(bytes, base, &context) {
                 Some(Candidate { lsn, header }) => {
-                    let mut next = lsn.offset().saturating_add(8);
-                    if let Ok(header) = header {
-                        first = first.or(Some(lsn.offset()));
-                        self.promise(header.durable);
-                        // Candidates inside a frame are never looked at.
-                        next = next.max(u32::try_from(header.end()).unwrap_or(u32::MAX));
-                    }
-                    at = next;
+                    let header = header.map_err(|fault| self.unsupported(&fault, lsn.offset()))?;
+                    first = first.or(Some(lsn.offset()));
+                    self.promise(header.durable);
+                    // Candidates inside a frame are never looked at.
+                    let end = u32::try_from(header.end()).unwrap_or(u32::MAX);
+                    at = end.max(lsn.offset().saturating_add(8));
                 }
                 // Candidates may straddle the pieces: the next piece begins before the end of this one.
                 None if length < LOOKAHEAD => break,
                 None => at = at.saturating_add(length.saturating_sub(overlap) & !7),
             }
         }
-        first
+        Ok(first)
     }
 
     fn promise(&mut self, durable: Lsn) {

@@ -12,7 +12,7 @@ use crate::disk::{MapBytes, OpenMode};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::blocks::FileFault;
 use crate::format::index::{IndexFile, SegmentKey, SegmentTable, SessionPart, StructureEntry};
-use crate::format::{Binding, Ending, SEGMENT_HEADER_LEN, SegmentHeader, names};
+use crate::format::{Binding, Ending, SegmentHeader, names};
 
 use super::rebuild;
 use super::shared::Shared;
@@ -177,11 +177,45 @@ impl Segments {
             return Ok(Arc::clone(facts));
         }
         let (header, header_crc) = read_header(shared, number)?;
-        let (next, _) = read_header(shared, self.next_of(number))?;
-        let end = EndOf { end: next.previous_end, chain: next.previous_chain, why: next.previous_why };
+        let end = match self.told_end(shared, number)? {
+            Some(end) => end,
+            None => own_end(shared, &header, header_crc)?,
+        };
         let facts = Arc::new(SegmentFacts { header, header_crc, end });
         self.facts.lock().insert(number, Arc::clone(&facts));
         Ok(facts)
+    }
+
+    /// How a segment ended, from the header of the one that follows it.
+    fn told_end(&self, shared: &Shared, number: u32) -> Result<Option<EndOf>> {
+        let told = |next: u32| match read_header(shared, next) {
+            Ok((next, _)) if next.previous == number => {
+                let (end, chain, why) = (next.previous_end, next.previous_chain, next.previous_why);
+                Ok(Some(EndOf { end, chain, why }))
+            }
+            Ok(_) => Ok(None),
+            Err(error) if error.is_corruption() || error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        };
+        if let Some(end) = told(self.next_of(number))? {
+            return Ok(Some(end));
+        }
+        // The next file is missing or damaged: a later segment may have been started behind the gap.
+        let mut later: Vec<u32> = Vec::new();
+        for name in shared.disk.list(names::SEGMENTS)? {
+            if let names::SegmentsEntry::Segment(other) = names::parse_segments_entry(&name)
+                && other > number
+            {
+                later.push(other);
+            }
+        }
+        later.sort_unstable();
+        for next in later {
+            if let Some(end) = told(next)? {
+                return Ok(Some(end));
+            }
+        }
+        Ok(None)
     }
 
     /// The index of an ended segment, rebuilt from the segment if its file cannot be used.
@@ -245,7 +279,7 @@ impl Segments {
     }
 }
 
-/// The header of a segment file, repaired in memory if a single bit of it is flipped.
+/// The header of a segment file, put together from elsewhere if its sector is damaged.
 ///
 /// # Errors
 /// The file is missing or cannot be read, is of another version, or its header is damaged.
@@ -253,16 +287,24 @@ pub(crate) fn read_header(shared: &Shared, number: u32) -> Result<(SegmentHeader
     read_header_checked(shared, number).map(|(header, crc, _)| (header, crc))
 }
 
-/// As [`read_header`]; the third value says that a bit had to be repaired.
+/// As [`read_header`]; the third value says that its sector is damaged.
 ///
 /// # Errors
 /// As [`read_header`].
 pub(crate) fn read_header_checked(shared: &Shared, number: u32) -> Result<(SegmentHeader, u32, bool)> {
-    let file = shared.files.readable(number)?;
-    let mut bytes = [0; SEGMENT_HEADER_LEN];
-    let read = file.read_at(&mut bytes, 0)?;
-    let bytes = bytes.get(..read).unwrap_or(&[]);
-    rebuild::decode_header(bytes, &names::segment(number))
+    super::header::read(shared, number, &shared.control())
+}
+
+/// The end of a segment whose successor does not tell it: from its index, else from its frames.
+fn own_end(shared: &Shared, header: &SegmentHeader, header_crc: u32) -> Result<EndOf> {
+    let key = SegmentKey { store: header.store, segment: header.number, salt: header.salt };
+    if let Ok(bytes) = open_immutable(shared, &names::index(header.number))
+        && let Ok(file) = IndexFile::open(bytes, &key)
+    {
+        let info = file.info();
+        return Ok(EndOf { end: info.end, chain: info.chain, why: info.why_ended });
+    }
+    rebuild::end(shared, header, header_crc)
 }
 
 /// Opens the index file of an ended segment and checks that it belongs to it.

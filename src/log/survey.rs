@@ -34,6 +34,13 @@ impl Survey {
         let mut survey = Self::default();
         survey.read_control(disk)?;
         survey.read_live(disk)?;
+        if let (Some(control), Some(live)) = (&survey.control, &survey.live)
+            && live.version < control.live_version
+        {
+            let (found, needed) = (live.version, control.live_version);
+            survey.notes.push(format!("{}: version {found}, yet {needed} was there; rebuilt", names::LIVE));
+            survey.live = None;
+        }
         for name in list(disk, names::SEGMENTS)? {
             match names::parse_segments_entry(&name) {
                 names::SegmentsEntry::Segment(number) => survey.segments.push(number),

@@ -12,6 +12,7 @@ use super::table::Damaged;
 use super::{HOLE, SegmentKey, SessionPart, StructureEntry};
 use crate::format::blocks::{BlockFile, FileFault, HEADER_LEN, Section};
 use crate::format::constants::FIRST_FRAME;
+use crate::format::lsn::StoreId;
 use crate::format::segment_header::Ending;
 
 /// What the header says about the segment's end and about the sections.
@@ -37,6 +38,14 @@ pub(crate) struct IndexFile<B> {
     structure: Section,
     controls: Section,
     damage: Section,
+}
+
+/// Store, segment number and salt that an index file's header names, if that sector is whole: what is left to tell
+/// them when the segment's own header is lost.
+pub(crate) fn index_binding(bytes: &[u8]) -> Option<(StoreId, u32, u64)> {
+    let file = BlockFile::open(bytes, &BLOCKS).ok()?;
+    let h = file.header();
+    Some((StoreId(header::STORE.array(h)), header::SEGMENT.u32(h), header::SALT.u64(h)))
 }
 
 impl<B: Deref<Target = [u8]>> IndexFile<B> {

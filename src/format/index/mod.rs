@@ -17,7 +17,7 @@ use crate::event::{Class, SurfaceOp};
 use crate::format::lsn::StoreId;
 
 #[allow(unused_imports, reason = "the log is their user")]
-pub(crate) use file::{IndexFile, IndexInfo};
+pub(crate) use file::{IndexFile, IndexInfo, index_binding};
 #[allow(unused_imports, reason = "the log is their user")]
 pub(crate) use table::{Damaged, SegmentTable, TableEvent, TableFault, TableSession};
 

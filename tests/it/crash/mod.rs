@@ -3,7 +3,6 @@
 //! `SESSIONLOG_CRASH_ROUNDS` multiplies the seeds of every campaign; `SESSIONLOG_CRASH_SEED` moves them.
 
 mod damage;
-mod damage_control;
 mod faults;
 mod power;
 mod process;

@@ -1,1 +1,136 @@
-//! Written next.
+//! Real processes on a real disk: killed while eight threads record, and short of descriptors.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use sessionlog::testing::Random;
+use sessionlog::testing::workload::event;
+use sessionlog::{CreateOptions, SessionStore, StoreOptions};
+
+const DIRECTORY: &str = "SESSIONLOG_CRASH_DIRECTORY";
+const RUN: &str = "SESSIONLOG_CRASH_RUN";
+const THREADS: usize = 8;
+
+fn open(directory: &Path) -> SessionStore {
+    StoreOptions::new().create(true).segment_bytes(256 << 10).open(directory).unwrap()
+}
+
+fn text(id: &str, seq: usize) -> String {
+    format!("{id} {seq} {}", "x".repeat(seq * 37 % 600))
+}
+
+/// The recorder: this very test, started by the next one in a process of its own.
+#[test]
+fn recorder() {
+    let (Ok(directory), Ok(run)) = (std::env::var(DIRECTORY), std::env::var(RUN)) else { return };
+    let store = open(Path::new(&directory));
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (store, id) = (&store, format!("run-{run}-thread-{thread}"));
+            scope.spawn(move || {
+                let session = store.create(CreateOptions::new().id(&id)).unwrap();
+                for seq in 0.. {
+                    let (event, _) = event(seq, &text(&id, seq)).unwrap();
+                    while session.append(event.clone()).is_err() {
+                        store.wait_for_room(4096).unwrap();
+                    }
+                    if seq % 3 != 1 {
+                        session.flush().unwrap();
+                        println!("ack {id} {seq}");
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_process_that_records_with_eight_threads_may_be_killed_at_any_moment() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = Random::new(super::first_seed());
+    let mut acknowledged: HashMap<String, usize> = HashMap::new();
+    let kills = 50 * super::rounds();
+    let mut torn = 0;
+    for run in 0..kills {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["crash::process::recorder", "--exact", "--nocapture"])
+            .env(DIRECTORY, folder.path())
+            .env(RUN, run.to_string())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let reader = std::thread::spawn(move || lines.map_while(Result::ok).collect::<Vec<_>>());
+        std::thread::sleep(Duration::from_micros(random.below(90_000)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        for line in reader.join().unwrap() {
+            let mut words = line.split(' ');
+            if let (Some("ack"), Some(id), Some(seq)) = (words.next(), words.next(), words.next())
+                && let Ok(seq) = seq.parse::<usize>()
+            {
+                let known = acknowledged.entry(id.to_owned()).or_default();
+                *known = (*known).max(seq + 1);
+            }
+        }
+        let store = open(folder.path());
+        assert!(store.recovery().losses.is_empty(), "run {run}: {:?}", store.recovery());
+        torn += usize::from(!store.recovery().cut.is_empty());
+        let prefix = format!("run-{run}-");
+        for (id, count) in acknowledged.iter().filter(|(id, _)| id.starts_with(&prefix) || run + 1 == kills) {
+            let lines: Vec<String> =
+                store.open(id).unwrap().events().map(|event| event.unwrap().to_line()).collect();
+            assert!(lines.len() >= *count, "run {run}: {id} has {} of {count}", lines.len());
+            for (seq, line) in lines.iter().enumerate() {
+                assert_eq!(*line, event(seq, &text(id, seq)).unwrap().1, "run {run}: {id}");
+            }
+        }
+        store.close().unwrap();
+    }
+    let events: usize = acknowledged.values().sum();
+    println!(
+        "{kills} kills of a process with {THREADS} threads: {events} acknowledged events, all there; {torn} torn tails"
+    );
+    assert!(events > 50);
+}
+
+/// Started by the next test under `ulimit -n 64`.
+#[test]
+fn many_sessions() {
+    let Ok(directory) = std::env::var("SESSIONLOG_MANY_DIRECTORY") else { return };
+    let store = open(Path::new(&directory));
+    for number in 0..10_000 {
+        let session = store.create(CreateOptions::new().id(format!("s{number}"))).unwrap();
+        while session.append(event(0, "one").unwrap().0).is_err() {
+            store.wait_for_room(4096).unwrap();
+        }
+    }
+    store.flush().unwrap();
+    for number in (0..10_000).step_by(7) {
+        assert_eq!(store.open(&format!("s{number}")).unwrap().events().count(), 1);
+    }
+    store.close().unwrap();
+    assert_eq!(open(Path::new(&directory)).stored().unwrap().count(), 10_000);
+    println!("10000 sessions done");
+}
+
+#[test]
+fn sixty_four_descriptors_are_enough_for_ten_thousand_sessions() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -n 64; exec \"$0\" crash::process::many_sessions --exact --nocapture"])
+        .arg(std::env::current_exe().unwrap())
+        .env("SESSIONLOG_MANY_DIRECTORY", folder.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("10000 sessions done"),
+        "{text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
