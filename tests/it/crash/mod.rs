@@ -1,6 +1,7 @@
 //! Crashes, damage and full disks, against the simulated disk and a model of what was acknowledged (G1 to G8).
 //!
-//! `SESSIONLOG_CRASH_ROUNDS` multiplies the seeds of every campaign; `SESSIONLOG_CRASH_SEED` moves them.
+//! `SESSIONLOG_CRASH_ROUNDS` multiplies the seeds of every campaign, and above 1 has every bit flipped and every byte cut
+//! off, which the default run samples; `SESSIONLOG_CRASH_SEED` moves the seeds.
 
 mod damage;
 mod faults;
