@@ -1,7 +1,7 @@
 //! What the store knows of a session without reading an event (L5).
 
 use crate::error::Result;
-use crate::event::{Header, Time};
+use crate::event::{Event, Header, Time};
 use crate::log::{Log, SessionEntry};
 
 /// A stored session in numbers.
@@ -38,6 +38,7 @@ impl Stat {
     pub(super) fn of(log: &Log, entry: &SessionEntry) -> Result<Self> {
         let header = header_of(entry)?;
         let damaged = log.doubt(entry)?.is_some();
+        let (first_time, last_time) = times(log, entry)?;
         Ok(Self {
             id: header.id().to_owned(),
             created_at: header.created_at().clone(),
@@ -46,13 +47,34 @@ impl Stat {
             seed_length: header.seed_length(),
             events: entry.next_seq,
             bytes: entry.bytes,
-            first_time: entry.first_time,
-            last_time: entry.last_time,
+            first_time,
+            last_time,
             open: entry.open_turn,
             damaged,
             change_token: format!("{}.{}.{}", entry.dense, entry.next_seq, u8::from(damaged)),
         })
     }
+}
+
+/// Times of the first and the last event, inherited ones included. Only where a fork has no event of its own and its
+/// parent went on behind the cut, one event is read.
+fn times(log: &Log, entry: &SessionEntry) -> Result<(Option<i64>, Option<i64>)> {
+    let Some(fork) = entry.fork else { return Ok((entry.first_time, entry.last_time)) };
+    let mut holder = log.session(fork.ancestor)?;
+    let last = match (entry.last_time, &holder) {
+        (None, Some(above)) if above.next_seq == fork.cut => above.last_time,
+        // What cannot be read has no time: the damage is reported where events are asked for.
+        (None, _) => log.event(entry, fork.cut.saturating_sub(1)).ok().flatten().map(|event| millis(&event)),
+        (own, _) => own,
+    };
+    while let Some(above) = holder.as_ref().and_then(|above| above.fork) {
+        holder = log.session(above.ancestor)?;
+    }
+    Ok((holder.and_then(|root| root.first_time), last))
+}
+
+fn millis(event: &Event) -> i64 {
+    event.time().millis_rounded()
 }
 
 /// The header as it was stored.

@@ -1,7 +1,7 @@
 //! L5: sessions in numbers, and their end.
 
 use sessionlog::event::Time;
-use sessionlog::{CreateOptions, ErrorKind, Header, SessionStore};
+use sessionlog::{CreateOptions, ErrorKind, ForkOptions, Header, SessionStore};
 
 use crate::store_fixture::{Sim, at, create, lines, raw, seed, turn_start, user};
 
@@ -31,6 +31,33 @@ fn stat_knows_numbers_without_reading_events() {
     assert_eq!(store.stored().unwrap().map(Result::unwrap).collect::<Vec<_>>(), [live]);
     assert_eq!(store.counters().log.decoded_records, decoded);
     assert!(store.stat("b").unwrap_err().is_not_found());
+}
+
+#[test]
+fn the_times_of_a_fork_include_what_it_inherited() {
+    let sim = Sim::new(4);
+    let store = sim.open();
+    let parent = create(&store, "a");
+    for time in [10, 20, 30] {
+        parent.append(user("a").with_time(at(time))).unwrap();
+    }
+    let fork = |of: &str, options: ForkOptions| store.fork(of, options).unwrap();
+    fork("a", ForkOptions::new().id("end"));
+    fork("a", ForkOptions::new().id("cut").at(1));
+    parent.append(user("a").with_time(at(40))).unwrap();
+    fork("end", ForkOptions::new().id("again"));
+    fork("cut", ForkOptions::new().id("more").at(0)).append(user("m").with_time(at(5))).unwrap();
+    let times = |store: &SessionStore, id: &str| {
+        let stat = store.stat(id).unwrap();
+        (stat.first_time.unwrap(), stat.last_time.unwrap())
+    };
+    let expected = [("end", (10, 30)), ("cut", (10, 20)), ("again", (10, 30)), ("more", (10, 5))];
+    assert_eq!(times(&store, "a"), (10, 40));
+    assert_eq!(expected.map(|(id, _)| (id, times(&store, id))), expected);
+    store.delete("a").unwrap();
+    store.close().unwrap();
+    let store = sim.open();
+    assert_eq!(expected.map(|(id, _)| (id, times(&store, id))), expected);
 }
 
 #[test]
