@@ -146,6 +146,14 @@ impl Error {
         Self::build(ErrorKind::Corrupt, text, Some(path.to_path_buf()), Some(offset), None, None)
     }
 
+    /// Damage somewhere in `path`.
+    #[must_use]
+    pub(crate) fn corrupt_in(path: impl AsRef<Path>, message: impl fmt::Display) -> Self {
+        let path = path.as_ref();
+        let text = format!("{}: {message}", path.display());
+        Self::build(ErrorKind::Corrupt, text, Some(path.to_path_buf()), None, None, None)
+    }
+
     /// The same error under another kind and a text that says more; the first one is kept as its cause.
     #[must_use]
     pub fn wrap(self, kind: ErrorKind, message: impl fmt::Display) -> Self {

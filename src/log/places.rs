@@ -237,13 +237,10 @@ impl Shared {
 
 /// The damage error for an event whose record is gone.
 pub(crate) fn lost_event(segment: u32, dense: u64, seq: u64) -> Error {
-    Error::corrupt(
-        names::segment(segment),
-        0,
-        format!(
-            "the record of seq {seq} (session number {dense}) is damaged or missing; `verify` lists the damage"
-        ),
-    )
+    let text = format!(
+        "the record of seq {seq} (session number {dense}) is damaged or missing; `verify` lists the damage"
+    );
+    Error::corrupt_in(names::segment(segment), text)
 }
 
 fn hole(span: &Span, from: u64, to: u64, trouble: Option<Error>) -> Piece {

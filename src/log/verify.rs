@@ -195,7 +195,7 @@ impl Verifier<'_> {
         };
         let hit = match facts.and_then(|facts| open_index(self.shared, facts).ok()) {
             Some(file) => by_index(&Index::File(file), spot)?,
-            None => by_gaps(table),
+            None => by_gaps(table, spot),
         };
         if hit.is_empty() {
             let text = format!("{}; which sessions it hit is unknown", spot.reason.text());
@@ -297,32 +297,50 @@ fn add(hit: &mut Hit, dense: u64, seq: u64) {
     range.1 = range.1.max(seq);
 }
 
-/// What a whole index says stood in the range.
+/// What a whole index says stood in the range. An index that was built after the damage knows of nothing there, but of
+/// what is missing.
 fn by_index(index: &Index, spot: &BadSpot) -> Result<Hit> {
-    let mut hit = Hit::new();
+    let (mut hit, mut gaps) = (Hit::new(), Hit::new());
     for part in index.parts()? {
         let offsets = index.offsets(&part, 0, part.count)?;
+        add_gaps(&mut gaps, part.dense, (part.first_seq..).zip(offsets.iter().copied()), spot);
         for (seq, offset) in (part.first_seq..).zip(offsets) {
             if offset >= spot.from && offset < spot.to {
                 add(&mut hit, part.dense, seq);
             }
         }
     }
-    Ok(hit)
+    Ok(if hit.is_empty() { gaps } else { hit })
 }
 
 /// What gaps in the seqs prove.
-fn by_gaps(table: &SegmentTable) -> Hit {
+fn by_gaps(table: &SegmentTable, spot: &BadSpot) -> Hit {
     let mut hit = Hit::new();
     for session in table.sessions() {
         let part = session.part();
-        for (seq, offset) in (part.first_seq..).zip(session.offsets()) {
-            if *offset == 0 {
-                add(&mut hit, part.dense, seq);
-            }
-        }
+        let events = (part.first_seq..).zip(session.offsets().iter().copied());
+        add_gaps(&mut hit, part.dense, events, spot);
     }
     hit
+}
+
+/// The events that are missing between two neighbours on either side of the range.
+fn add_gaps(hit: &mut Hit, dense: u64, events: impl Iterator<Item = (u64, u32)>, spot: &BadSpot) {
+    let (mut before, mut missing) = (0, None);
+    for (seq, offset) in events {
+        if offset == 0 {
+            missing = Some((missing.map_or(seq, |(first, _)| first), seq));
+            continue;
+        }
+        if let Some((first, last)) = missing.take()
+            && before < spot.to
+            && offset > spot.from
+        {
+            add(hit, dense, first);
+            add(hit, dense, last);
+        }
+        before = offset;
+    }
 }
 
 impl Shared {
