@@ -39,7 +39,7 @@ fn check_session(stores: &Stores, id: &str, out: &mut Output) -> Ended {
 }
 
 fn check_file(file: &Path, out: &mut Output) -> Ended {
-    let mut reader = Reader::open(file)?;
+    let mut reader = Reader::open(file)?.in_any_place();
     for note in reader.header_notes() {
         say(printable(&format!("{}: {note}", file.display())));
     }

@@ -66,6 +66,8 @@ pub struct Reader<R> {
     row: Option<PackedRow>,
     packed_rows: u64,
     packed_events: u64,
+    /// Events that are not of their place are handed out too.
+    any_place: bool,
     stop: Option<Stop>,
 }
 
@@ -135,8 +137,16 @@ impl<R: BufRead> Reader<R> {
             row: None,
             packed_rows: 0,
             packed_events: 0,
+            any_place: false,
             stop: None,
         })
+    }
+
+    /// Hands out events that are out of their place as well, for a checker that says so (I1). They are no holes then.
+    #[must_use]
+    pub fn in_any_place(mut self) -> Self {
+        self.any_place = true;
+        self
     }
 
     /// The header.
@@ -237,7 +247,7 @@ impl<R: BufRead> Reader<R> {
         };
         self.line = line.number;
         let (offset, end) = (line.offset, line.offset + line.length);
-        let item = read_line(&line, self.next_seq);
+        let item = read_line(&line, Some(self.next_seq).filter(|_| !self.any_place));
         self.lines.forget();
         match item {
             Item::Event(event) => {
@@ -315,8 +325,8 @@ fn read_header(line: &Line<'_>, path: &Path) -> Result<(Header, Vec<HeaderNote>)
         .map_err(|error| error.clone().wrap(error.kind(), format!("{} line 1", path.display())))
 }
 
-/// What the line is at the place `seq`.
-fn read_line(line: &Line<'_>, seq: u64) -> Item {
+/// What the line is at the place `seq`, or at any.
+fn read_line(line: &Line<'_>, seq: Option<u64>) -> Item {
     let Some(bytes) = line.bytes else {
         return Item::Hole(HoleReason::TooLong { length: line.length }, false);
     };
@@ -328,7 +338,7 @@ fn read_line(line: &Line<'_>, seq: u64) -> Item {
         Err(error) => return Item::Hole(HoleReason::NotUtf8 { at: error.valid_up_to() }, false),
     };
     match Event::parse_line(text) {
-        Ok(event) if event.seq() == seq => Item::Event(event),
+        Ok(event) if seq.is_none_or(|seq| event.seq() == seq) => Item::Event(event),
         Ok(event) => {
             let found = Some(event.seq().to_string());
             Item::Hole(HoleReason::Place { found }, event.event_type() == "turn/end")
@@ -338,7 +348,7 @@ fn read_line(line: &Line<'_>, seq: u64) -> Item {
 }
 
 /// Why a line is no event: a hole, a packed row, or an event that breaks a rule.
-fn explain(text: &str, seq: u64, error: Error) -> Item {
+fn explain(text: &str, seq: Option<u64>, error: Error) -> Item {
     if text.bytes().all(|byte| byte.is_ascii_whitespace()) {
         return Item::Hole(HoleReason::Blank, false);
     }
@@ -355,13 +365,13 @@ fn explain(text: &str, seq: u64, error: Error) -> Item {
     let event_type = event_type.unwrap_or_default();
     if is_packed_type(&event_type) && value.get("seq").is_none() {
         return match PackedRow::parse(value, &event_type) {
-            Ok(row) if row.first_seq() == seq => Item::Row(row),
+            Ok(row) if seq.is_none_or(|seq| row.first_seq() == seq) => Item::Row(row),
             Ok(row) => Item::Hole(HoleReason::Place { found: Some(row.first_seq().to_string()) }, false),
             Err(why) => Item::Hole(HoleReason::PackedRow(why), false),
         };
     }
     let found = value.get("seq");
-    if found.and_then(|seq| seq.as_u64()) != Some(seq) {
+    if seq.is_some() && found.and_then(|seq| seq.as_u64()) != seq {
         let found =
             found.filter(|found| found.kind() == JsonKind::Number).map(|found| found.raw().to_owned());
         return Item::Hole(HoleReason::Place { found }, event_type == "turn/end");
