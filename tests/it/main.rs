@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod cli;
+mod cli_contract;
 mod cli_files;
 mod conformance_invariants;
 mod conformance_json;

@@ -207,6 +207,29 @@ fn flushes_that_arrive_together_share_a_sync() {
     assert!(after > before && after - before <= 4, "{before} -> {after}");
 }
 
+/// The flush is waited for only when all that has arrived is taken, but it was asked for while the session was there.
+#[test]
+fn a_flush_that_comes_with_the_end_of_its_session_is_answered() {
+    let tool = Tool::new();
+    let mut recorder = tool.recorder();
+    recorder.ok(r#"{"op":"create","id":"s"}"#);
+    let [one, two] = ["1", "2"].map(|data| append("s", "x", data));
+    let lines = [
+        one.as_str(),
+        r#"{"op":"flush","session":"s","tag":"first"}"#,
+        r#"{"op":"delete","session":"s"}"#,
+        r#"{"op":"create","id":"s"}"#,
+        two.as_str(),
+        r#"{"op":"flush","session":"s","tag":"second"}"#,
+    ];
+    recorder.send(lines.map(|line| format!("{line}\n")).concat());
+    let answers = lines.map(|_| recorder.answer());
+    assert!(answers.iter().all(|answer| answer["ok"] == true), "{answers:?}");
+    assert_eq!((&answers[1]["tag"], &answers[1]["seq"]), (&json!("first"), &json!(0)));
+    assert_eq!((&answers[5]["tag"], &answers[5]["seq"]), (&json!("second"), &json!(0)));
+    assert_eq!(recorder.end(), (vec![], Some(0)));
+}
+
 #[test]
 fn sigterm_flushes_closes_and_exits_0() {
     let tool = Tool::new();

@@ -76,6 +76,17 @@ pub(crate) enum Command {
     Record(Record),
 }
 
+impl Command {
+    /// Whether it leaves more behind than what it prints.
+    pub(crate) fn changes_something(&self) -> bool {
+        match self {
+            Self::Import(_) | Self::Export(_) | Self::Fork(_) | Self::Delete(_) | Self::Record(_) => true,
+            Self::Repair(repair) => !repair.dry_run,
+            _ => false,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
     /// Keep the store in this directory, which must be new or empty [default: a temporary one]
@@ -230,7 +241,7 @@ One JSON object a line in, one a line out, in order; an answer repeats the reque
   events   {session, from?, limit?}                                             answers events
   fork     {session, at?, id?, closeOpenTurn?}
   delete   {session}
-  stat     {session}
+  stat     {session}                                                            answers stat, a line of ls --json
 Answers: {\"ok\":true,\"session\":...,\"seq\":...} where seq is the event's (append), the first one (batch, with \"last\"),
 the next one (create, resume, fork), the highest durable one (flush); or {\"ok\":false,\"error\":{\"kind\",\"message\"}}.
 A line has at most 65 MiB (68157440 bytes). End of input, SIGTERM and SIGINT flush, close and exit 0.";

@@ -25,7 +25,7 @@ pub(crate) fn run(stores: &Stores, args: &args::Events, out: &mut Output) -> End
         let event = match event {
             Ok(event) => event,
             Err(error) if error.is_corruption() => {
-                say(printable(&error.to_string()));
+                say(printable(&format!("{}: {error}", args.id)));
                 damaged = true;
                 continue;
             }

@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use serde::Serialize;
-use sessionlog::SessionStore;
 use sessionlog::interop::jsonl::{Ending, Hole, ImportOptions, Imported, find_files, import_file};
+use sessionlog::{Error, SessionStore};
 
 use crate::args;
 use crate::failure::{Ended, Failure, Outcome};
@@ -71,7 +71,7 @@ pub(crate) fn run(stores: &Stores, args: &args::Import, out: &mut Output) -> End
         files.extend(found.files);
         for error in found.errors {
             refused += 1;
-            say(printable(&error.to_string()));
+            refuse(error.path().unwrap_or(path), &error, out)?;
         }
     }
     let store = stores.open_or_create()?;
@@ -83,7 +83,8 @@ pub(crate) fn run(stores: &Stores, args: &args::Import, out: &mut Output) -> End
             Ok(true) => stored += 1,
             Ok(false) => refused += 1,
             Err(failure) => {
-                store.close()?;
+                // Why it ended early says more than how it closed.
+                let _ = store.close();
                 return Err(failure);
             }
         }
@@ -109,14 +110,20 @@ fn import_one(
         }
         Err(error) if error.is_poisoned() || error.is_closed() => Err(error.into()),
         Err(error) => {
-            let message = error.to_string();
-            if out.json {
-                out.json(&Refused { file, error: Why { kind: error.kind().code(), message: &message } })?;
-            }
-            say(format_args!("refused: {}", printable(&message)));
+            refuse(file, &error, out)?;
             Ok(false)
         }
     }
+}
+
+fn refuse(file: &Path, error: &Error, out: &mut Output) -> std::io::Result<()> {
+    let (message, name) = (error.to_string(), file.display().to_string());
+    if out.json {
+        out.json(&Refused { file, error: Why { kind: error.kind().code(), message: &message } })?;
+    }
+    let words = if message.contains(&name) { message } else { format!("{name}: {message}") };
+    say(format_args!("refused: {}", printable(&words)));
+    Ok(())
 }
 
 fn report(file: &Path, imported: &Imported, out: &mut Output) -> Result<(), Failure> {

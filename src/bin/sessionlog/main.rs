@@ -57,12 +57,15 @@ fn failed(words: &str) -> ExitCode {
 fn run(arguments: Arguments) -> Ended {
     let stores = Stores::new(arguments.store, arguments.allow_network_fs);
     let mut out = Output::new(arguments.json);
+    if arguments.command.changes_something() {
+        out = out.going_on();
+    }
     let outcome = match arguments.command {
         // The recorder keeps the output to itself: it answers as it goes.
         Command::Record(_) => return record::run(&stores, out),
         Command::DemoChild => return demo::child(&stores, out),
         Command::Tail(tail) => return tail::run(&stores, &tail, out),
-        Command::Demo(demo) => demo::run(demo.dir, &mut out),
+        Command::Demo(demo) => demo::run(&stores, demo.dir, &mut out),
         Command::Import(import) => import::run(&stores, &import, &mut out),
         Command::Export(export) => match export.format {
             ExportFormat::Jsonl(export) => export::run(&stores, &export, &mut out),

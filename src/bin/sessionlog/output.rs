@@ -1,7 +1,7 @@
 //! Standard output and standard error.
 //!
 //! What always holds: data goes to standard output, words to standard error; text of sessions reaches a terminal
-//! without its control characters.
+//! without its control characters. Work that changes something is not cut short because nobody reads about it.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -14,27 +14,54 @@ pub(crate) struct Output {
     to: BufWriter<StdoutLock<'static>>,
     /// Whether data is wanted as JSON.
     pub(crate) json: bool,
+    /// A closed pipe is no error; what is printed after it is dropped.
+    goes_on: bool,
+    gone: bool,
 }
 
 impl Output {
     pub(crate) fn new(json: bool) -> Self {
-        Self { to: BufWriter::with_capacity(1 << 16, io::stdout().lock()), json }
+        Self { to: BufWriter::with_capacity(1 << 16, io::stdout().lock()), json, goes_on: false, gone: false }
+    }
+
+    /// For a command that changes something: it does all its work, also when its reader has gone away.
+    pub(crate) fn going_on(mut self) -> Self {
+        self.goes_on = true;
+        self
+    }
+
+    fn write(
+        &mut self,
+        write: impl FnOnce(&mut BufWriter<StdoutLock<'static>>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        if self.gone {
+            return Ok(());
+        }
+        match write(&mut self.to) {
+            Err(error) if self.goes_on && error.kind() == io::ErrorKind::BrokenPipe => {
+                self.gone = true;
+                Ok(())
+            }
+            written => written,
+        }
     }
 
     /// One line.
     pub(crate) fn line(&mut self, text: impl Display) -> io::Result<()> {
-        writeln!(self.to, "{text}")
+        self.write(|to| writeln!(to, "{text}"))
     }
 
     /// One line of JSON.
     pub(crate) fn json<T: Serialize + ?Sized>(&mut self, value: &T) -> io::Result<()> {
-        serde_json::to_writer(&mut self.to, value)?;
-        self.to.write_all(b"\n")
+        self.write(|to| {
+            serde_json::to_writer(&mut *to, value)?;
+            to.write_all(b"\n")
+        })
     }
 
     /// What has been printed leaves the process.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        self.to.flush()
+        self.write(Write::flush)
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use sessionlog::{Result, SessionStore, StoreOptions};
+use sessionlog::{Error, ErrorKind, Result, SessionStore, StoreOptions};
 
 /// The store that was asked for.
 pub(crate) struct Stores {
@@ -20,9 +20,14 @@ impl Stores {
         Self { path: path.unwrap_or_else(|| PathBuf::from(".sessionlog")), allow_network_fs }
     }
 
-    /// The store in `path`.
-    pub(crate) fn at(path: PathBuf) -> Self {
-        Self { path, allow_network_fs: false }
+    /// The store in `path` instead.
+    pub(crate) fn at(&self, path: PathBuf) -> Self {
+        Self { path, allow_network_fs: self.allow_network_fs }
+    }
+
+    /// Whether a network file system may be written to.
+    pub(crate) fn allow_network_fs(&self) -> bool {
+        self.allow_network_fs
     }
 
     /// Its directory.
@@ -37,12 +42,20 @@ impl Stores {
 
     /// For writing; a missing store is an error.
     pub(crate) fn open(&self) -> Result<SessionStore> {
-        self.options().create(false).open(&self.path)
+        self.options().create(false).open(&self.path).map_err(|error| self.explain(error))
     }
 
     /// For reading, beside any writer.
     pub(crate) fn read(&self) -> Result<SessionStore> {
-        self.options().open_read_only(&self.path)
+        self.options().open_read_only(&self.path).map_err(|error| self.explain(error))
+    }
+
+    /// What to do where there is nothing to open.
+    fn explain(&self, error: Error) -> Error {
+        if !error.is_not_found() || self.path.exists() {
+            return error;
+        }
+        error.wrap(ErrorKind::NotFound, "there is no store yet; import and record create one")
     }
 
     fn options(&self) -> StoreOptions {

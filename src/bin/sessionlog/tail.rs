@@ -1,7 +1,11 @@
 //! `tail`: the last events of a session, and those that come.
 
+use std::io;
+use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::args;
 use crate::events::print;
@@ -26,7 +30,7 @@ pub(crate) fn run(stores: &Stores, args: &args::Tail, mut out: Output) -> Ended 
                 }
                 Err(error) if error.is_corruption() => {
                     damaged = true;
-                    say(printable(&error.to_string()));
+                    say(printable(&format!("{}: {error}", args.id)));
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -37,7 +41,21 @@ pub(crate) fn run(stores: &Stores, args: &args::Tail, mut out: Output) -> Ended 
             return Ok(Outcome::findings_if(damaged));
         }
         while !store.refresh()? {
+            if reader_is_gone() {
+                return Ok(Outcome::findings_if(damaged));
+            }
             thread::sleep(POLL);
         }
     }
+}
+
+/// Whether nobody will ever read what is printed: without a look, that shows only when there is something to print.
+fn reader_is_gone() -> bool {
+    let stdout = io::stdout();
+    // Errors and hang-ups are reported without being asked for.
+    let mut fds = [PollFd::new(stdout.as_fd(), PollFlags::empty())];
+    let polled = poll(&mut fds, PollTimeout::ZERO);
+    let [out] = &fds;
+    polled.is_ok()
+        && out.revents().is_some_and(|seen| seen.intersects(PollFlags::POLLERR | PollFlags::POLLNVAL))
 }

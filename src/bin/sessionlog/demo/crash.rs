@@ -23,12 +23,13 @@ pub(super) struct Crash {
 }
 
 /// Runs the child on the store in `store` to its end.
-pub(super) fn record_and_kill(store: &Path) -> Result<Crash, Failure> {
+pub(super) fn record_and_kill(store: &Path, allow_network_fs: bool) -> Result<Crash, Failure> {
     let program = std::env::current_exe().map_err(|error| words("find this program", &error))?;
     let child = Command::new(program)
         .arg("demo-child")
         .arg("--store")
         .arg(store)
+        .args(allow_network_fs.then_some("--allow-network-fs"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

@@ -23,11 +23,11 @@ use crate::stores::Stores;
 pub(crate) use child::child;
 
 /// Runs it in `dir`, or in a temporary directory that is removed again.
-pub(crate) fn run(dir: Option<PathBuf>, out: &mut Output) -> Ended {
+pub(crate) fn run(stores: &Stores, dir: Option<PathBuf>, out: &mut Output) -> Ended {
     let keep = dir.is_some();
     let place = Place::new(dir)?;
-    let crash = crash::record_and_kill(&place.store)?;
-    let seen = look::look(&Stores::at(place.store.clone()), &crash, &place.files)?;
+    let crash = crash::record_and_kill(&place.store, stores.allow_network_fs())?;
+    let seen = look::look(&stores.at(place.store.clone()), &crash, &place.files)?;
     if out.json {
         report::json(&place.store, &crash, &seen, out)?;
     } else {

@@ -20,6 +20,7 @@ use crate::stores::Stores;
 use answer::{Members, done, refused};
 use input::{Input, MAX_LINE_BYTES, Next};
 use perform::Done;
+use request::Request;
 
 /// Answers that are held back at most while more lines are there to be read.
 const HELD_ANSWERS: usize = 4096;
@@ -89,7 +90,13 @@ impl Recorder {
         drop(line);
         let tag = parsed.tag.as_deref();
         let done_or_not = match parsed.request {
-            Ok(request) => self.perform(request)?,
+            Ok(request) => {
+                // A flush that was asked for before its session goes must find it.
+                if matches!(request, Request::Delete { .. }) {
+                    self.settle()?;
+                }
+                self.perform(request)?
+            }
             Err(error) => Err(error),
         };
         match done_or_not {
