@@ -58,6 +58,10 @@ pub(crate) struct CommitState {
     joined_last: u32,
     fault: Option<Error>,
     closed: bool,
+    index_at: u32,
+    index_from: u32,
+    /// Index frames that CONTROL does not name yet: they are not synced.
+    index_frames: VecDeque<(Lsn, Lsn)>,
 }
 
 impl CommitState {
@@ -94,6 +98,9 @@ impl CommitState {
             joined_last: 0,
             fault: None,
             closed: false,
+            index_at: origin.index_at,
+            index_from: origin.index_from.max(FIRST_FRAME),
+            index_frames: VecDeque::new(),
         }
     }
 
@@ -188,6 +195,7 @@ impl CommitState {
         self.queue.push_back(Item::Start { after: end, header });
         self.chain = crc;
         self.space.enter(next, self.epoch);
+        (self.index_at, self.index_from) = (0, FIRST_FRAME);
         let binding = Self::binding_of(self.store, &self.space);
         self.open = FrameBuilder::new(Lsn::new(number, FIRST_FRAME), self.epoch, binding, self.padded);
         Ok(())
@@ -269,6 +277,7 @@ impl CommitState {
         self.control.counter = self.control.counter.saturating_add(1);
         self.control.durable = self.synced;
         self.control.written = self.written;
+        self.name_index_frames();
         let segment = if self.synced.segment() == self.space.number {
             (self.space.number, self.space.salt, self.space.segment_epoch)
         } else {

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use crate::disk::Disk;
 use crate::error::{Error, Result};
-use crate::format::index::{SegmentKey, SegmentTable};
-use crate::format::{Control, ControlSlot, FIRST_FRAME, LiveSet, Lsn, SegmentHeader, names};
+use crate::format::{Control, ControlSlot, LiveSet, Lsn, SegmentHeader, names};
 use crate::rt::Runtime;
 
 use super::directory::open_chain;
 use super::fold::replay_behind_chain;
+use super::index_frames::load_or_begin;
 use super::live::LiveIndex;
 use super::notes::note_of;
 use super::rebuild::damaged;
@@ -76,11 +76,15 @@ pub(crate) fn open_reader(
     let chain = open_chain(&shared, newest.unwrap_or(0));
     let next_dense = chain.next_dense();
     shared.state().live = LiveIndex::new(chain, next_dense);
-    replay_behind_chain(&shared, &ended, None)?;
+    let from = match newest {
+        Some(number) => enter(&shared, number, &control)?,
+        None => 0,
+    };
+    // With what the index frames of the followed segment say, if there are any.
+    replay_behind_chain(&shared, &ended, newest)?;
     if let Some(number) = newest {
-        enter(&shared, number)?;
         let end = shared.advance(&mut report)?;
-        report.scanned_bytes = end.as_ref().map_or(0, |end| end.bytes_read);
+        report.scanned_bytes = end.as_ref().map_or(0, |end| u64::from(end.end.saturating_sub(from)));
         note_tail(&shared, number, end, &mut report);
     }
     Ok((shared, report))
@@ -132,14 +136,15 @@ pub(crate) fn writer_lives(shared: &Shared) -> bool {
     shared.disk.query_lock(names::LOCK).map_or(true, |holder| holder.is_some())
 }
 
-/// Makes `number` the segment that is followed.
-fn enter(shared: &Shared, number: u32) -> Result<()> {
+/// Makes `number` the segment that is followed, and says from where on it is to be scanned.
+fn enter(shared: &Shared, number: u32, control: &ControlSlot) -> Result<u32> {
     let (header, header_crc) = read_header(shared, number)?;
-    let key = SegmentKey { store: header.store, segment: number, salt: header.salt };
-    shared.state().live.add_table(SegmentTable::new(key), header.binding());
-    *shared.follow.lock() =
-        Some(Follow { at: FIRST_FRAME, chain: header_crc, epoch: header.epoch, header, header_crc });
-    Ok(())
+    let file = shared.files.readable(number)?;
+    let indexed = load_or_begin(file.as_ref(), &header, header_crc, control);
+    shared.state().live.add_table(indexed.table, header.binding());
+    let (at, chain, epoch) = (indexed.from, indexed.chain, indexed.epoch);
+    *shared.follow.lock() = Some(Follow { at, chain, epoch, header, header_crc });
+    Ok(at)
 }
 
 impl Shared {
@@ -179,7 +184,8 @@ impl Shared {
         let end = EndOf { end: header.previous_end, chain: header.previous_chain, why: header.previous_why };
         let facts = SegmentFacts { header: follow.header, header_crc: follow.header_crc, end };
         self.segments.read().add_ended(follow.header.number, facts);
-        enter(self, next)
+        // What its index frames say is not in the entries yet: it is read from the beginning.
+        enter(self, next, &ControlSlot::default()).map(drop)
     }
 
     /// Reads on in the followed segment, as far as it may.

@@ -20,6 +20,7 @@ mod files;
 mod fold;
 mod follow;
 mod header;
+mod index_frames;
 mod indexer;
 mod keeper;
 mod live;
@@ -249,6 +250,12 @@ impl Log {
             if let Note::Create { dense, .. } | Note::Fork { dense, .. } = entry.note {
                 state.live.attach(dense);
             }
+        }
+        if commit.index_due()
+            && let Some(table) = state.live.table_mut(end.segment())
+            && commit.push_index(table.encode_part())?
+        {
+            table.mark();
         }
         let was_idle = state.unwritten_since.is_none();
         if was_idle {

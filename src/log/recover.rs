@@ -19,6 +19,7 @@ use super::commit_state::CommitState;
 use super::create::{begin_segment, complete_store, put_live, put_new_control, replace};
 use super::directory::open_chain;
 use super::fold::replay_behind_chain;
+use super::index_frames;
 use super::keeper::write_zeros;
 use super::live::LiveIndex;
 use super::rebuild::{damaged, feed, plan};
@@ -41,6 +42,9 @@ pub(crate) struct Newest {
     pub header: SegmentHeader,
     pub header_crc: u32,
     pub table: SegmentTable,
+    /// The newest index frame that was used, and where the scan began.
+    pub index_at: u32,
+    pub index_from: u32,
     pub end: ScanEnd,
     pub bad: Vec<BadSpot>,
 }
@@ -129,6 +133,8 @@ struct Active {
     prepared: u32,
     epoch: u64,
     table: SegmentTable,
+    index_at: u32,
+    index_from: u32,
 }
 
 impl Opening<'_> {
@@ -296,10 +302,8 @@ impl Opening<'_> {
             && missing.is_empty();
         if clean && let Some(end) = self.continue_in(&newest, epoch)? {
             let (chain, tail, prepared) = end;
-            return Ok((
-                Active { header: newest.header, chain, tail, prepared, epoch, table: newest.table },
-                None,
-            ));
+            let Newest { header, table, index_at, index_from, .. } = newest;
+            return Ok((Active { header, chain, tail, prepared, epoch, table, index_at, index_from }, None));
         }
         self.report.clean &= clean;
         let why = if newest.end.damaged || !missing.is_empty() {
@@ -502,6 +506,8 @@ impl Opening<'_> {
             prepared,
             epoch,
             table: SegmentTable::new(key),
+            index_at: 0,
+            index_from: FIRST_FRAME,
             header,
         }
     }
@@ -516,6 +522,11 @@ impl Opening<'_> {
             written: active.tail,
             live_version: self.shared.live_set().version,
             next_dense: active.header.next_dense.max(control.next_dense),
+            last_index: if active.index_at > 0 {
+                Lsn::new(active.header.number, active.index_at)
+            } else {
+                Lsn::NONE
+            },
             active: active.header.number,
             active_salt: active.header.salt,
             active_epoch: active.header.epoch,
@@ -575,6 +586,8 @@ impl Opening<'_> {
             chain: active.chain,
             space: Space::new(&active.header, active.prepared, shared.options.segment_bytes),
             control: ControlSlot { directory_to, ..shared.control() },
+            index_at: active.index_at,
+            index_from: active.index_from,
         };
         shared.state().commit = Some(CommitState::new(origin));
         Ok(())
@@ -661,21 +674,22 @@ pub(crate) fn scan_newest(shared: &Shared, number: u32, control: ControlSlot) ->
     } else {
         0
     };
+    let indexed = index_frames::load_or_begin(file.as_ref(), &header, header_crc, &control);
     let plan = ScanPlan {
         number,
         binding: header.binding(),
         capacity: header.capacity,
         header_crc,
         max_epoch: u64::MAX,
-        from: FIRST_FRAME,
-        chain: header_crc,
-        epoch: header.epoch,
+        from: indexed.from,
+        chain: indexed.chain,
+        epoch: indexed.epoch,
         end: None,
         durable,
         stop: None,
     };
-    let mut table = SegmentTable::new(SegmentKey { store: header.store, segment: number, salt: header.salt });
-    let end = scan(file, &plan, &mut |found| {
+    let mut table = indexed.table;
+    let mut end = scan(file, &plan, &mut |found| {
         match found {
             Found::Frame(view) => feed(&mut table, view)?,
             Found::Bad(spot) => {
@@ -685,5 +699,7 @@ pub(crate) fn scan_newest(shared: &Shared, number: u32, control: ControlSlot) ->
         }
         Ok(())
     })?;
-    Ok(Newest { header, header_crc, table, end, bad })
+    // Without the prepared zeros behind the end: they are no part of the log.
+    end.bytes_read = indexed.bytes.saturating_add(u64::from(end.end.saturating_sub(indexed.from)));
+    Ok(Newest { header, header_crc, table, index_at: indexed.at, index_from: indexed.from, end, bad })
 }

@@ -2,6 +2,7 @@
 
 mod commit;
 mod directory;
+mod index_frames;
 
 use super::*;
 use crate::event::{Class, NewEvent, Time};

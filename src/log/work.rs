@@ -56,4 +56,7 @@ pub(crate) struct Origin {
     pub chain: u32,
     pub space: Space,
     pub control: ControlSlot,
+    /// The newest index frame of the active segment, 0 for none, and where the next one's records begin.
+    pub index_at: u32,
+    pub index_from: u32,
 }
