@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::disk::Disk;
 use crate::error::{Error, Result};
+use crate::format::FIRST_FRAME;
 use crate::format::{Control, ControlSlot, LiveSet, Lsn, SegmentHeader, names};
 use crate::rt::Runtime;
 
