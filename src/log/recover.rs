@@ -565,7 +565,9 @@ impl Opening<'_> {
         let mut unindexed: Vec<u32> =
             ended.iter().copied().filter(|number| !self.survey.indexes.contains(number)).collect();
         unindexed.sort_unstable();
-        if let Some((facts, table)) = old {
+        // A segment that a run covers is not folded again, so its table would lack the links to earlier ones.
+        let covered = live.directory.to.segment();
+        if let Some((facts, table)) = old.filter(|(facts, _)| facts.header.number > covered) {
             live.add_table(table, facts.binding());
         }
         let number = active.header.number;

@@ -70,8 +70,9 @@ fn judge(disk: &SimDisk, model: &Model, most: usize, deep: bool) -> Result<usize
     if deep || writer > 0 {
         // A second opening tells the same, and the first one destroyed nothing.
         let (store, _) = open(disk, 6).map_err(|error| format!("it does not open again: {error}"))?;
-        if look_at(Ok(store), model)? != writer {
-            return Err("the second opening sees other losses".into());
+        let again = look_at(Ok(store), model)?;
+        if again != writer {
+            return Err(format!("the second opening sees other losses: {again} events, the first {writer}"));
         }
         go_on(disk, &mut model.clone())?;
     }
