@@ -64,8 +64,16 @@ fn a_process_that_records_with_eight_threads_may_be_killed_at_any_moment() {
             .spawn()
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let reader = std::thread::spawn(move || lines.map_while(Result::ok).collect::<Vec<_>>());
-        std::thread::sleep(Duration::from_micros(random.below(90_000)));
+        let (first, started) = std::sync::mpsc::channel();
+        let reader = std::thread::spawn(move || {
+            let acks = lines.map_while(Result::ok).filter(|line| line.starts_with("ack "));
+            acks.inspect(|_| drop(first.send(()))).collect::<Vec<_>>()
+        });
+        // Some runs die before their first acknowledgement, the others at any moment after it.
+        if run % 5 > 0 {
+            started.recv().unwrap();
+        }
+        std::thread::sleep(Duration::from_micros(random.below(60_000)));
         child.kill().unwrap();
         child.wait().unwrap();
         for line in reader.join().unwrap() {
