@@ -6,9 +6,8 @@
 use std::sync::Arc;
 
 use crate::disk::Disk;
-use crate::error::{Error, Result};
-use crate::format::FIRST_FRAME;
-use crate::format::{Control, ControlSlot, LiveSet, Lsn, SegmentHeader, names};
+use crate::error::Result;
+use crate::format::{Control, ControlSlot, FIRST_FRAME, LiveSet, Lsn, SegmentHeader, names};
 use crate::rt::Runtime;
 
 use super::directory::open_chain;
@@ -16,11 +15,11 @@ use super::fold::replay_behind_chain;
 use super::index_frames::load_or_begin;
 use super::live::LiveIndex;
 use super::notes::note_of;
-use super::rebuild::damaged;
+use super::rebuild::{damaged, refused_record};
 use super::recover::{loss, missing_members, no_store};
 use super::replay::orphan;
 use super::report::{Cut, RecoveryReport};
-use super::scan::{Found, ScanEnd, ScanPlan, scan};
+use super::scan::{BadSpot, Found, ScanEnd, ScanPlan, scan};
 use super::segments::{EndOf, SegmentFacts, Segments, read_header, read_header_checked};
 use super::shared::{Parts, Shared};
 use super::survey::{Survey, read_whole};
@@ -59,7 +58,7 @@ pub(crate) fn open_reader(
     let mut report = RecoveryReport { clean: true, ..RecoveryReport::default() };
     report.notes.append(&mut survey.notes);
     report.losses = live_set.damage.iter().map(loss).collect();
-    for number in missing_members(&survey, &live_set, control) {
+    for number in missing_members(&survey, &live_set, control)? {
         report.clean = false;
         let file = names::segment(number).into();
         report.losses.push(super::report::Loss {
@@ -225,18 +224,14 @@ impl Shared {
         };
         let file = self.files.readable(number)?;
         let scanned = scan(file, &plan, &mut |found| match found {
-            Found::Frame(view) => self.take_frame(view),
-            Found::Bad(spot) => {
-                let range = damaged(&spot);
-                report.losses.push(super::report::Loss {
-                    file: names::segment(number).into(),
-                    offset: u64::from(range.from),
-                    length: u64::from(range.to.saturating_sub(range.from)),
-                    message: spot.reason.text().into(),
-                });
-                if let Some(table) = self.state().live.table_mut(number) {
-                    table.add_damage(range);
+            Found::Frame(view) => {
+                for spot in self.take_frame(view)? {
+                    self.note_loss(&spot, report);
                 }
+                Ok(())
+            }
+            Found::Bad(spot) => {
+                self.note_loss(&spot, report);
                 Ok(())
             }
         })?;
@@ -248,21 +243,44 @@ impl Shared {
         Ok(scanned)
     }
 
-    fn take_frame(&self, view: &crate::format::FrameView<'_>) -> Result<()> {
+    fn note_loss(&self, spot: &BadSpot, report: &mut RecoveryReport) {
+        let range = damaged(spot);
+        report.losses.push(super::report::Loss {
+            file: names::segment(spot.segment).into(),
+            offset: u64::from(range.from),
+            length: u64::from(range.to.saturating_sub(range.from)),
+            message: spot.reason.text().into(),
+        });
+        if let Some(table) = self.state().live.table_mut(spot.segment) {
+            table.add_damage(range);
+        }
+    }
+
+    /// Takes in a frame's records; the answer is those that no writer makes, which count as damage.
+    fn take_frame(&self, view: &crate::format::FrameView<'_>) -> Result<Vec<BadSpot>> {
+        let mut refused = Vec::new();
         for record in view.records().flatten() {
-            let note = note_of(&record).map_err(|why| {
-                Error::corrupt(names::segment(record.lsn.segment()), u64::from(record.lsn.offset()), why)
-            })?;
-            let Some(note) = note else { continue };
+            let note = match note_of(&record) {
+                Ok(Some(note)) => note,
+                Ok(None) => continue,
+                Err(_) => {
+                    refused.push(refused_record(&record));
+                    continue;
+                }
+            };
             let dense = note.dense();
             let creates = matches!(note, Note::Create { .. } | Note::Fork { .. });
             if !creates && self.state().live.entry(dense).is_none() {
                 let entry = self.session(dense)?.unwrap_or_else(|| orphan(dense));
                 self.state().live.adopt(entry);
             }
-            self.state().live.note(&note, record.lsn, record.stored_len)?;
+            let taken = self.state().live.note(&note, record.lsn, record.stored_len);
+            match taken {
+                Err(error) if error.is_corruption() => refused.push(refused_record(&record)),
+                other => other?,
+            }
         }
-        Ok(())
+        Ok(refused)
     }
 }
 

@@ -34,13 +34,16 @@ impl Shared {
         let mut spans = Vec::new();
         let mut entry = entry.clone();
         let mut to = to.min(entry.next_seq);
+        // Sessions are counted, not spans: one that holds nothing of the range adds none, and may lead to itself.
+        let mut passed = 0usize;
         while from < to {
             if entry.own_first < to {
                 spans.push(Span { from: from.max(entry.own_first), to, entry: entry.clone() });
             }
             let Some(fork) = entry.fork.filter(|fork| from < fork.cut) else { break };
             to = to.min(fork.cut);
-            if spans.len() > MAX_LINEAGE {
+            passed += 1;
+            if passed > MAX_LINEAGE {
                 return Err(Error::new(
                     ErrorKind::Corrupt,
                     format!("the chain of forks of {} does not end", entry.id),

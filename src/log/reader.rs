@@ -14,6 +14,8 @@ use super::types::SessionEntry;
 /// First and largest read; a reader that goes on sequentially doubles up to the largest.
 const FIRST_READ: usize = 4 << 10;
 const LARGEST_READ: usize = 256 << 10;
+/// Enough to learn a record's length.
+const LEAST_READ: usize = 16;
 /// Offsets fetched from an index at a time.
 const OFFSETS: u32 = 512;
 
@@ -50,7 +52,13 @@ impl Shared {
         buffer.segment = at.segment();
         buffer.start = at.offset();
         buffer.bytes.resize(size, 0);
-        let read = file.read_at(&mut buffer.bytes, u64::from(at.offset()));
+        let mut read = file.read_at(&mut buffer.bytes, u64::from(at.offset()));
+        let least = need.max(LEAST_READ);
+        if read.is_err() && least < size {
+            // What cannot be read may lie behind the record: a bad sector costs what is in it, not its neighbours (G3).
+            buffer.bytes.truncate(least);
+            read = file.read_at(&mut buffer.bytes, u64::from(at.offset()));
+        }
         if read.is_err() {
             buffer.bytes.clear();
         }

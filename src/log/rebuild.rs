@@ -5,12 +5,12 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::constants::SEGMENT_HEADER_LEN;
 use crate::format::index::{Damaged, SegmentTable, TableEvent};
 use crate::format::meta::Meta;
-use crate::format::names;
+use crate::format::record::RecordView;
 use crate::format::scan::FrameView;
 use crate::format::segment_header::{Ending, HeaderFault, SegmentHeader};
 
 use super::notes::note_of;
-use super::scan::{BadSpot, Found, ScanPlan, scan};
+use super::scan::{BadSpot, Found, Reason, ScanPlan, scan};
 use super::segments::{EndOf, SegmentFacts};
 use super::shared::Shared;
 use super::types::Note;
@@ -24,7 +24,11 @@ pub(crate) fn table(shared: &Shared, facts: &SegmentFacts) -> Result<SegmentTabl
     let file = shared.files.readable(facts.header.number)?;
     scan(file, &plan(facts), &mut |found| {
         match found {
-            Found::Frame(view) => feed(&mut table, view)?,
+            Found::Frame(view) => {
+                for spot in feed(&mut table, view) {
+                    table.add_damage(damaged(&spot));
+                }
+            }
             Found::Bad(spot) => table.add_damage(damaged(&spot)),
         }
         Ok(())
@@ -70,29 +74,44 @@ pub(crate) fn damaged(spot: &BadSpot) -> Damaged {
     Damaged { from: spot.from, to: spot.to.max(spot.from.saturating_add(1)) }
 }
 
-/// Puts a frame's records into a table.
-pub(crate) fn feed(table: &mut SegmentTable, view: &FrameView<'_>) -> Result<()> {
+/// Puts a frame's records into a table. The answer is the records that it cannot hold: their checksum passed and no
+/// writer makes them, so they count as damage of their place, and a store with one still opens.
+pub(crate) fn feed(table: &mut SegmentTable, view: &FrameView<'_>) -> Vec<BadSpot> {
+    let mut refused = Vec::new();
     for record in view.records().flatten() {
         let offset = record.lsn.offset();
-        match note_of(&record) {
+        let taken = match note_of(&record) {
             Ok(Some(Note::Event { dense, seq, class, op, time_ms })) => {
                 let event =
                     TableEvent { dense, seq, offset, class, op, time_ms, bytes: record.stored_len as u64 };
-                let name = names::segment(record.lsn.segment());
-                table.add_event(&event).map_err(|fault| Error::corrupt(name, u64::from(offset), fault))?;
+                table.add_event(&event).map(drop).map_err(|fault| fault.to_string())
             }
-            Ok(Some(_)) => table.add_control(offset),
+            Ok(Some(_)) => {
+                table.add_control(offset);
+                Ok(())
+            }
             Ok(None) => {
                 if let Meta::Damage(_) = record.meta {
                     table.add_control(offset);
                 }
+                Ok(())
             }
-            Err(why) => {
-                return Err(Error::corrupt(names::segment(record.lsn.segment()), u64::from(offset), why));
-            }
+            Err(why) => Err(why),
+        };
+        if let Err(why) = taken {
+            let spot = refused_record(&record);
+            tracing::error!(segment = spot.segment, offset, %why, "a record that no writer makes");
+            refused.push(spot);
         }
     }
-    Ok(())
+    refused
+}
+
+/// The place of a record that cannot be taken.
+pub(crate) fn refused_record(record: &RecordView<'_>) -> BadSpot {
+    let from = record.lsn.offset();
+    let to = from.saturating_add(u32::try_from(record.stored_len).unwrap_or(u32::MAX));
+    BadSpot { segment: record.lsn.segment(), from, to, reason: Reason::Unexpected }
 }
 
 /// Sets the links to earlier segments. A link is an upper bound: readers go on downwards from there.

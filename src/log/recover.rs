@@ -4,6 +4,7 @@
 //! continue mark), which is durable before anything that relies on it. Acknowledged bytes are never cut, and
 //! damage never moves the end of the log.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::disk::{Disk, FsKind};
@@ -146,7 +147,7 @@ impl Opening<'_> {
         *self.shared.segments.write() = Arc::new(Segments::new(ended.clone()));
         let live_set = self.live_set(control)?;
         let mut damage = live_set.damage.clone();
-        let missing = missing_members(&self.survey, &live_set, control);
+        let missing = missing_members(&self.survey, &live_set, control)?;
         damage.extend(missing.iter().map(|number| whole_file(*number, DamageReason::MissingFile)));
         let (newest, unreadable) = self.newest(&mut ended, newest_number, control)?;
         damage.extend(unreadable.iter().map(|number| whole_file(*number, DamageReason::BadBytes)));
@@ -609,14 +610,31 @@ fn keep(disk: &dyn Disk, name: &str, bytes: &[u8]) -> Result<()> {
     disk.sync_dir(names::QUARANTINE)
 }
 
+/// As many segments may be missing; more is a number that no store reached.
+const MOST_MISSING: usize = 1 << 16;
+
 /// Members of the live set whose file is not there.
-pub(crate) fn missing_members(survey: &Survey, live: &LiveSet, control: ControlSlot) -> Vec<u32> {
+///
+/// # Errors
+/// `Corrupt`: there are more of them than any store loses, so CONTROL or LIVE belongs to another one.
+pub(crate) fn missing_members(survey: &Survey, live: &LiveSet, control: ControlSlot) -> Result<Vec<u32>> {
     let highest = survey.segments.last().copied().unwrap_or(0).max(control.active);
-    let known: Vec<u32> =
+    let known: BTreeSet<u32> =
         live.damage.iter().filter(|d| d.reason == DamageReason::MissingFile).map(|d| d.segment).collect();
-    live.live(highest)
+    let missing: Vec<u32> = live
+        .live(highest)
         .filter(|number| survey.segments.binary_search(number).is_err() && !known.contains(number))
-        .collect()
+        .take(MOST_MISSING + 1)
+        .collect();
+    if missing.len() <= MOST_MISSING {
+        return Ok(missing);
+    }
+    let text = format!(
+        "{} names segment {highest}, and more than {MOST_MISSING} segments up to it are not there; \
+         put this store's own file back",
+        names::CONTROL
+    );
+    Err(Error::corrupt(names::CONTROL, 0, text))
 }
 
 /// The number of a new segment: above every one that is there, was there, or cannot be read.
@@ -693,7 +711,12 @@ pub(crate) fn scan_newest(shared: &Shared, number: u32, control: ControlSlot) ->
     let mut table = indexed.table;
     let mut end = scan(file, &plan, &mut |found| {
         match found {
-            Found::Frame(view) => feed(&mut table, view)?,
+            Found::Frame(view) => {
+                for spot in feed(&mut table, view) {
+                    table.add_damage(damaged(&spot));
+                    bad.push(spot);
+                }
+            }
             Found::Bad(spot) => {
                 table.add_damage(damaged(&spot));
                 bad.push(spot);

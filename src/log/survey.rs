@@ -23,6 +23,9 @@ pub(crate) struct Survey {
     pub epoch: u64,
     pub notes: Vec<String>,
     pub control_damaged: bool,
+    /// Something that only a store with a segment ever has: a segment of whatever standing, an index, a run, a
+    /// quarantined piece.
+    pub has_remains: bool,
 }
 
 impl Survey {
@@ -60,8 +63,12 @@ impl Survey {
         for name in list(disk, names::QUARANTINE)? {
             if let Some((_, _, epoch)) = names::parse_quarantine(&name) {
                 survey.epoch = survey.epoch.max(epoch);
+                survey.has_remains = true;
             }
         }
+        let runs = list(disk, names::DIRECTORY)?;
+        survey.has_remains |= runs.iter().any(|name| names::parse_run(name).is_some());
+        survey.has_remains |= !survey.segments.is_empty() || !survey.indexes.is_empty();
         if let Some(live) = &survey.live {
             let highest = survey.segments.last().copied().unwrap_or(0);
             survey
@@ -108,7 +115,11 @@ impl Survey {
 
     /// No segment exists and nothing says that one ever did: a store whose creation was cut short, or none.
     pub(crate) fn is_half_created(&self) -> bool {
-        self.segments.is_empty() && self.control.is_none_or(|slot| slot.durable.is_none() && slot.active == 0)
+        let fresh = |live: &LiveSet| live.through == 0 && live.damage.is_empty();
+        !self.has_remains
+            && self.segments.is_empty()
+            && self.control.is_none_or(|slot| slot.durable.is_none() && slot.active == 0)
+            && self.live.as_ref().is_none_or(fresh)
     }
 }
 

@@ -161,8 +161,9 @@ impl Verifier<'_> {
                 Found::Frame(view) => {
                     summary.frames = summary.frames.saturating_add(1);
                     check_events(view, summary, &mut undecodable);
-                    if let Err(error) = feed(&mut table, view) {
-                        undecodable.push((view.header.lsn, error.to_string()));
+                    for spot in feed(&mut table, view) {
+                        table.add_damage(damaged(&spot));
+                        bad.push(spot);
                     }
                 }
                 Found::Bad(spot) => {

@@ -2,6 +2,7 @@
 //!
 //! Nothing here is part of the stable face, and nothing in the engine knows of it.
 
+pub mod fuzzing;
 pub mod model;
 pub mod oracle;
 mod random;

@@ -12,9 +12,11 @@ mod conformance_json;
 mod conformance_repair;
 mod conformance_surface;
 mod conformance_surface_invalid;
+mod counting_allocator;
 mod crash;
 mod event_lines;
 mod folded;
+mod fuzz_replay;
 mod json_text;
 mod jsonl;
 mod record;
@@ -31,3 +33,7 @@ mod store_threads;
 mod tidy;
 mod tool;
 mod vectors;
+
+/// G7 bounds what an input may make the library allocate.
+#[global_allocator]
+static ALLOCATOR: counting_allocator::Counting = counting_allocator::Counting;

@@ -1,0 +1,7 @@
+//! Directory runs: opening, look-ups, merging.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    sessionlog_fuzz::bounded(input, sessionlog::testing::fuzzing::directory_open);
+});

@@ -1,0 +1,7 @@
+//! Index files and index parts.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    sessionlog_fuzz::bounded(input, sessionlog::testing::fuzzing::index_open);
+});

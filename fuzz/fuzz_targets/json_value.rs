@@ -1,0 +1,7 @@
+//! JSON texts, event lines, header lines.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    sessionlog_fuzz::bounded(input, sessionlog::testing::fuzzing::json_value);
+});

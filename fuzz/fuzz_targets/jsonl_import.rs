@@ -1,0 +1,7 @@
+//! JSONL files: judged, imported, read back.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    sessionlog_fuzz::bounded(input, sessionlog::testing::fuzzing::jsonl_import);
+});
