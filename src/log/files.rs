@@ -84,6 +84,17 @@ impl Files {
         Ok(file)
     }
 
+    /// The file of the active segment, or of one that is about to be: under whichever name it has at the moment.
+    pub(crate) fn fillable(&self, number: u32) -> Result<Arc<dyn DiskFile>> {
+        {
+            let open = self.open.lock();
+            if let Some(file) = open.written.get(&number).or_else(|| open.prepared.get(&number)) {
+                return Ok(Arc::clone(file));
+            }
+        }
+        self.writable(number)
+    }
+
     pub(crate) fn add_prepared(&self, number: u32, file: Arc<dyn DiskFile>) {
         self.open.lock().prepared.insert(number, file);
     }

@@ -134,8 +134,8 @@ fn fill(shared: &Shared, job: &Prepare) -> Result<()> {
             shared.files.add_prepared(job.number, Arc::clone(&file));
             file
         }
-        None if started => shared.files.writable(job.number)?,
-        None => shared.files.prepared(job.number)?,
+        // Records may have been accepted into it and its file not renamed yet.
+        None => shared.files.fillable(job.number)?,
     };
     write_zeros(file.as_ref(), job.from, job.to)?;
     file.sync_data().map_err(|error| poison(started || shared.is_segment(job.number), error))

@@ -178,6 +178,10 @@ impl Space {
         } else {
             return None;
         };
+        if job.create.is_some() {
+            // What is zeroed anew must not be entered meanwhile.
+            self.next = None;
+        }
         self.preparing = true;
         Some(job)
     }
@@ -244,4 +248,42 @@ impl Space {
 
 fn page_up(value: u32) -> u32 {
     value.checked_next_multiple_of(4096).unwrap_or(!4095)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{Ending, StoreId};
+
+    fn header(capacity: u32) -> SegmentHeader {
+        SegmentHeader {
+            store: StoreId([1; 16]),
+            number: 1,
+            previous: 0,
+            epoch: 1,
+            salt: 7,
+            previous_end: 0,
+            previous_chain: 0,
+            previous_why: Ending::Sealed,
+            next_dense: 1,
+            capacity,
+            padded: false,
+        }
+    }
+
+    #[test]
+    fn a_next_segment_that_is_made_anew_cannot_be_entered_meanwhile() {
+        let (capacity, tail) = (4 << 20, 3 << 20);
+        let mut space = Space::new(&header(capacity), capacity, capacity);
+        let first = space.prepare(tail).unwrap();
+        space.prepared(&first, Ok(()), 8);
+        assert!(space.next_takes(1000));
+        space.refuse_next(8 << 20, "larger than that");
+        let larger = space.prepare(tail).unwrap();
+        assert!(larger.create.is_some_and(|capacity| capacity > 8 << 20), "{larger:?}");
+        assert!(!space.next_takes(1000), "its file is being replaced");
+        assert!(space.take_next().is_none());
+        space.prepared(&larger, Ok(()), 9);
+        assert!(space.next_takes(8 << 20));
+    }
 }

@@ -167,3 +167,23 @@ fn many_threads_flush_their_own_sessions() {
     }
     log.close().unwrap();
 }
+
+#[test]
+fn a_segment_is_extended_before_it_is_started() {
+    on_both(|disk, rt| {
+        // Larger than what is prepared at first, and smaller than what may be unwritten.
+        let options = LogOptions { segment_bytes: 2 << 20, ..LogOptions::default() };
+        let (log, _) = Log::open_writer(Arc::new(disk.clone()), rt(), options, true).unwrap();
+        let (dense, _) = create(&log, "a");
+        let text = "x".repeat(100 << 10);
+        for seq in 0..60 {
+            let entry = event(dense, seq, &text, false);
+            while let Err(error) = log.append(std::slice::from_ref(&entry)) {
+                assert!(error.is_backpressure(), "{error}");
+                log.wait_for_room(entry.record.stored_len()).unwrap();
+            }
+        }
+        assert_eq!(texts(&log, "a").len(), 60);
+        log.close().unwrap();
+    });
+}
