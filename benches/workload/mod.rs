@@ -23,9 +23,10 @@ pub(crate) fn calm(group: &mut BenchmarkGroup<'_, WallTime>) {
     group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(2));
 }
 
-/// Whether this is `cargo test --benches`: everything runs once, small.
+/// Whether this is `cargo test --bench '*'`: everything runs once, small. `cargo bench` says `--bench`.
 pub(crate) fn is_test() -> bool {
-    std::env::args().any(|argument| argument == "--test")
+    let mut arguments = std::env::args();
+    arguments.all(|argument| argument != "--bench") || std::env::args().any(|argument| argument == "--test")
 }
 
 /// `size`, or a fiftieth of it in a test.
