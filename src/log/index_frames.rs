@@ -71,17 +71,17 @@ fn load(file: &dyn DiskFile, header: &SegmentHeader, control: &ControlSlot) -> O
     let mut bytes = u64::from(first.end.saturating_sub(newest.offset()));
     let mut at = newest.offset();
     let mut previous = first.previous;
-    let mut parts = vec![first.part];
+    let mut parts = vec![(at, first.part)];
     while previous > 0 {
         let frame = read_index_frame(file, header, previous).filter(|frame| frame.end <= at)?;
         bytes = bytes.saturating_add(u64::from(frame.end.saturating_sub(previous)));
         at = previous;
         previous = frame.previous;
-        parts.push(frame.part);
+        parts.push((at, frame.part));
     }
     let mut table = SegmentTable::new(key(header));
-    for part in parts.iter().rev() {
-        if let Err(fault) = table.apply_part(part) {
+    for (at, part) in parts.iter().rev() {
+        if let Err(fault) = table.apply_part(part, *at) {
             tracing::warn!(%fault, segment = number, "an index frame is not used; scanning the segment");
             return None;
         }

@@ -109,7 +109,11 @@ pub(crate) fn merge<B: Deref<Target = [u8]>>(
     let key = RunKey { to: last.info().key.to, ..first.info().key };
     let mut out = RunBuilder::new(key, next_dense);
     let mut cursors = vec![0u64; runs.len()];
+    // Entries that share bytes of a heap would multiply them: no writer makes such, and a merge must not grow (G7).
+    let mut room: usize = runs.iter().map(|run| run.heap_len()).sum();
     while let Some(entry) = take_lowest(runs, &mut cursors)? {
+        let taken = entry.id.len().saturating_add(entry.header_json.len());
+        room = room.checked_sub(taken).ok_or(FileFault::Foreign("run: its entries share ids and headers"))?;
         if keep(&entry) {
             out.push(&entry);
         }

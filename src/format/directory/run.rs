@@ -129,6 +129,11 @@ impl<B: Deref<Target = [u8]>> RunFile<B> {
         Ok(Some((by_dense::DENSE.u64(entry), by_dense::FLAGS.u32(entry))))
     }
 
+    /// Bytes of all ids and headers.
+    pub(super) fn heap_len(&self) -> usize {
+        self.heap.len
+    }
+
     /// Every entry, ascending by dense id.
     pub(crate) fn entries(&self) -> impl Iterator<Item = Result<DirEntry, FileFault>> {
         (0..self.info.entries).map(|at| self.at(at))
@@ -138,7 +143,7 @@ impl<B: Deref<Target = [u8]>> RunFile<B> {
     pub(crate) fn verify(&self) -> Result<(), FileFault> {
         self.file.check_all()?;
         let (mut hashes, mut children) = (Vec::new(), Vec::new());
-        let mut last = 0;
+        let (mut last, mut heap) = (0, 0usize);
         for at in 0..self.info.entries {
             let entry = self.at(at)?;
             let buf = self.file.entry(self.dense_section, at, ENTRY_LEN)?;
@@ -149,8 +154,12 @@ impl<B: Deref<Target = [u8]>> RunFile<B> {
                 return Err(field(self.dense_section, "dense ids do not ascend below the next one"));
             }
             last = entry.dense;
+            heap = heap.saturating_add(entry.id.len()).saturating_add(entry.header_json.len());
             hashes.push((id_hash(&entry.id), entry.dense));
             children.extend(children_of(&entry));
+        }
+        if heap != self.heap.len {
+            return Err(field(self.heap, "ids and headers that no entry has, or that entries share"));
         }
         hashes.sort_unstable();
         for (at, (hash, dense)) in (0..).zip(&hashes) {

@@ -154,6 +154,23 @@ fn the_chain_takes_the_furthest_run_at_each_end() {
 }
 
 #[test]
+fn entries_that_share_the_heap_are_not_merged() {
+    let key = key(0, 1);
+    let mut bytes = build(&sample(), key);
+    let entries = usize::try_from(layout::header::BY_DENSE.u64(&bytes)).unwrap();
+    let heap = u32::try_from(layout::header::HEAP_LEN.u64(&bytes)).unwrap();
+    // The second entry's header reaches from the heap's beginning to its end.
+    let second = &mut bytes[entries + layout::ENTRY_LEN..][..layout::ENTRY_LEN];
+    layout::by_dense::HEAP_AT.put(second, &[0; 8]);
+    layout::by_dense::ID_LEN.put(second, &[0; 4]);
+    layout::by_dense::HEADER_LEN.put(second, &heap.to_le_bytes());
+    crate::format::blocks::resum(&mut bytes, &layout::BLOCKS);
+    let run = RunFile::open(bytes, &key).unwrap();
+    assert!(run.verify().is_err());
+    assert!(merge(&[&run], |_| true).is_err());
+}
+
+#[test]
 fn runs_that_do_not_join_are_not_merged() {
     let run = |from, to| RunFile::open(build(&sample(), key(from, to)), &key(from, to)).unwrap();
     assert!(merge(&[&run(0, 1), &run(2, 3)], |_| true).is_err());

@@ -123,22 +123,36 @@ fn put_deltas(out: &mut Vec<u8>, offsets: &[u32]) {
     }
 }
 
-/// Decodes a payload, all of it.
+/// Decodes a payload, all of it, wherever it comes from.
 pub(crate) fn decode(payload: &[u8]) -> Result<IndexPart, PartFault> {
+    decode_at(payload, u32::MAX, u64::MAX)
+}
+
+/// Decodes the payload of the index frame at `at`; `room` is how many events the segment can hold before it beyond
+/// those of earlier parts.
+pub(super) fn decode_at(payload: &[u8], at: u32, room: u64) -> Result<IndexPart, PartFault> {
     let mut cursor = Cursor::new(payload);
     let count = cursor.count(MIN_SESSION)?;
     let mut sessions: Vec<PartSession> = Vec::with_capacity(count.min(1024));
-    let mut dense = 0u64;
+    let (mut dense, mut events) = (0u64, 0u64);
     for _ in 0..count {
         let delta = cursor.varint()?;
         if delta == 0 {
             return Err(PartFault::Field("dense ids do not ascend from 1"));
         }
         dense = dense.checked_add(delta).ok_or(PartFault::Field("a dense id beyond 64 bits"))?;
-        sessions.push(decode_session(&mut cursor, dense)?);
+        let session = decode_session(&mut cursor, dense)?;
+        events = events.saturating_add(u64::from(session.head.count));
+        if events > room || session.offsets.last().is_some_and(|last| *last >= at) {
+            return Err(PartFault::Field("more than lies before it"));
+        }
+        sessions.push(session);
     }
     let count = cursor.count(1)?;
     let controls = take_deltas(&mut cursor, count)?;
+    if controls.last().is_some_and(|last| *last >= at) {
+        return Err(PartFault::Field("a control record that does not lie before it"));
+    }
     if controls.contains(&HOLE) {
         return Err(PartFault::Field("a control record without a place"));
     }

@@ -294,13 +294,15 @@ impl SegmentTable {
         self.marked_controls = self.controls.len();
     }
 
-    /// Adds what an index frame of this segment carries, then marks. Parts are applied in the order of the log.
+    /// Adds what the index frame at `at` of this segment carries, then marks. Parts are applied in the order of the log.
+    /// What a part names lies before it: so a part costs no more than the records that it stands for.
     ///
     /// # Errors
     /// When the payload is malformed or does not follow what is there. The table may then hold a part of it and is to
     /// be thrown away: the segment is scanned instead.
-    pub(crate) fn apply_part(&mut self, payload: &[u8]) -> Result<(), PartFault> {
-        let part = part::decode(payload)?;
+    pub(crate) fn apply_part(&mut self, payload: &[u8], at: u32) -> Result<(), PartFault> {
+        let room = u64::from(at / MIN_EVENT_BYTES).saturating_sub(self.events);
+        let part = part::decode_at(payload, at, room)?;
         for session in &part.sessions {
             self.apply_session(session)?;
         }

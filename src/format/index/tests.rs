@@ -165,11 +165,30 @@ fn parts_that_do_not_follow_are_refused() {
     writer.add_event(&event(1, 1, 650, Class::Chunk)).unwrap();
     let second = writer.encode_part();
     let mut table = SegmentTable::new(key());
-    table.apply_part(&first).unwrap();
-    assert_eq!(table.clone().apply_part(&first), Err(part::PartFault::Sequence { dense: 1 }));
-    table.apply_part(&second).unwrap();
+    table.apply_part(&first, u32::MAX).unwrap();
+    assert_eq!(table.clone().apply_part(&first, u32::MAX), Err(part::PartFault::Sequence { dense: 1 }));
+    table.apply_part(&second, u32::MAX).unwrap();
     assert_eq!(table.session(1).unwrap().offsets(), [600, 650]);
     assert!(table.is_unchanged());
+}
+
+#[test]
+fn a_part_names_only_what_can_lie_before_it() {
+    let mut writer = SegmentTable::new(key());
+    writer.add_event(&event(1, 0, 600, Class::Chunk)).unwrap();
+    writer.add_control(700);
+    let part = writer.encode_part();
+    let apply = |part: &[u8], at| SegmentTable::new(key()).apply_part(part, at);
+    assert!(apply(&part, 600).is_err() && apply(&part, 700).is_err());
+    assert_eq!(apply(&part, 701), Ok(()));
+    // A hundred events and more cannot lie in the bytes that a hundred events take.
+    let mut many = SegmentTable::new(key());
+    for dense in 1..=100 {
+        many.add_event(&event(dense, 0, 600 + u32::try_from(dense).unwrap(), Class::Chunk)).unwrap();
+    }
+    let part = many.encode_part();
+    assert!(apply(&part, 99 * table::MIN_EVENT_BYTES).is_err());
+    assert_eq!(apply(&part, 100 * table::MIN_EVENT_BYTES), Ok(()));
 }
 
 #[test]
@@ -257,7 +276,7 @@ proptest! {
         let (table, parts) = play(&steps);
         let mut again = SegmentTable::new(key());
         for bytes in &parts {
-            again.apply_part(bytes).unwrap();
+            again.apply_part(bytes, u32::MAX).unwrap();
         }
         let file = table.to_index(100_000, 5, Ending::Sealed);
         prop_assert_eq!(&again.to_index(100_000, 5, Ending::Sealed), &file);
@@ -287,9 +306,9 @@ proptest! {
             }
         }
         let mut table = SegmentTable::new(key());
-        if table.apply_part(&bytes).is_ok() {
+        if table.apply_part(&bytes, u32::MAX).is_ok() {
             let mut copy = SegmentTable::new(key());
-            copy.apply_part(&bytes).unwrap();
+            copy.apply_part(&bytes, u32::MAX).unwrap();
             prop_assert_eq!(table.to_index(1, 1, Ending::Sealed), copy.to_index(1, 1, Ending::Sealed));
         }
     }

@@ -64,14 +64,15 @@ pub(super) fn look_through(file: &IndexFile<&[u8]>) {
     assert!(!good || (others.0.is_ok() && others.1.is_ok()), "a verified file gives all it has");
 }
 
-/// Parts, each `length u16, bytes`, one after the other. What they add up to makes a sound index file.
+/// Parts, each `length u16, bytes, distance in the segment u16`, one after the other. What they add up to makes a sound index file.
 fn parts(mut input: Input<'_>) {
-    let mut table = SegmentTable::new(key());
+    let (mut table, mut at) = (SegmentTable::new(key()), 0u32);
     while !input.is_empty() {
         let len = usize::from(input.u16());
         let payload = input.take(len);
+        at = at.saturating_add(input.u16().into());
         let decoded = part::decode(payload);
-        let applied = table.apply_part(payload);
+        let applied = table.apply_part(payload, at);
         assert!(decoded.is_ok() || applied.is_err(), "a part that does not decode is not applied");
     }
     let file = table.to_index(u32::MAX, 1, Ending::Sealed);

@@ -44,7 +44,7 @@ fn of_file(seeds: &mut Vec<Seed>, name: &str, bytes: &[u8]) {
         "record" => put(seeds, "record_decode", name, &[1], bytes),
         "index" if name.starts_with("index-part") => {
             let len = u16::try_from(bytes.len()).unwrap_or(u16::MAX).to_le_bytes();
-            put(seeds, "index_open", name, &[&[1], len.as_slice()].concat(), bytes);
+            put(seeds, "index_open", name, &[&[1], len.as_slice()].concat(), &[bytes, &[0xFF; 2]].concat());
         }
         "index" => {
             put(seeds, "index_open", name, &[2], bytes);
