@@ -77,6 +77,16 @@ fn a_damaged_store_hands_out_only_what_was_written() {
     }
 }
 
+/// Twenty bytes can name a session, which costs some hundred bytes in memory; only forged stores have such. This bound
+/// is above [`fuzzing::allocation_bound`]; it tells when the cost of a session or of an opening doubles.
+#[test]
+fn a_forged_crowd_of_sessions_costs_in_proportion() {
+    let mut most = Vec::new();
+    let bytes = fuzzing::crowded_store(20_000, &mut |call| most.push(most_allocated(call)));
+    println!("a store of {bytes} bytes costs {most:?} bytes to open");
+    assert!(most.iter().all(|most| *most <= bytes * 64 + (16 << 20)), "{bytes} bytes: {most:?}");
+}
+
 #[test]
 fn the_counter_counts() {
     let most = most_allocated(|| {

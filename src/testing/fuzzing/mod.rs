@@ -4,6 +4,7 @@
 //! a body panics only where a promise is broken. On wish it makes the checksums of its input right first, since no
 //! fuzzer guesses them and everything of interest lies behind them. Never: files, clocks, threads.
 
+mod crowd;
 mod directory;
 mod forge;
 mod frame;
@@ -17,6 +18,7 @@ mod segment;
 mod small_store;
 mod store;
 
+pub use crowd::crowded_store;
 pub use directory::directory_open;
 pub use frame::frame_decode;
 pub use index::index_open;
