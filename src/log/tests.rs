@@ -200,3 +200,30 @@ fn a_backup_of_a_live_store_opens_and_is_the_same() {
     assert!(copy.report.losses.is_empty() && copy.report.cut.is_empty(), "{:?}", copy.report);
     assert_eq!(texts(&copy.log, "a"), texts(&rig.log, "a")[..500]);
 }
+
+/// What recovery cuts is evidence: the quarantine holds exactly those bytes, and the report names them (G4).
+#[test]
+fn a_torn_tail_is_kept_byte_for_byte() {
+    let disk = SimDisk::new();
+    let rig = open(&disk, 13, small());
+    let (dense, _) = create(&rig.log, "a");
+    let safe = append(&rig.log, vec![event(dense, 0, "safe", false)]).end;
+    rig.log.flush(safe, Durability::Durable).unwrap();
+    let from = u64::from(rig.log.durable().offset());
+    let end = append(&rig.log, vec![event(dense, 1, &"t".repeat(3000), false)]).end;
+    rig.log.flush(end, Durability::Written).unwrap();
+    let disk = disk.kill();
+    // A power cut lost one whole sector in the middle of what was written and not synced.
+    let lost = (from / 512 + 3) * 512;
+    assert!(disk.zero("segments/00000001.seg", lost..lost + 512));
+    let torn = disk.contents("segments/00000001.seg").unwrap();
+    let rig = open(&disk, 14, small());
+    let [cut] = rig.report.cut.as_slice() else { panic!("{:?}", rig.report) };
+    assert_eq!((cut.offset, rig.report.losses.len()), (from, 0));
+    let kept = disk.contents(&cut.kept_in.as_ref().unwrap().display().to_string()).unwrap();
+    let (from, to) = (usize::try_from(from).unwrap(), usize::try_from(from + cut.length).unwrap());
+    assert_eq!(kept, torn[from..to]);
+    assert!(torn[to..].iter().all(|byte| *byte == 0), "nothing but prepared zeros is left out");
+    assert_eq!(texts(&rig.log, "a").len(), 1);
+    rig.log.close().unwrap();
+}
