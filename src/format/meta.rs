@@ -9,6 +9,9 @@ use std::fmt;
 /// Times above this many milliseconds are kept as text.
 pub(crate) const TIME_LIMIT: u64 = 1 << 48;
 
+/// Session ids and seqs are below, so that counting on from one never overflows.
+pub(crate) const NUMBER_LIMIT: u64 = 1 << 63;
+
 /// What a record is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meta {
@@ -249,7 +252,26 @@ impl Meta {
         }
         let meta = Self::decode_rest(&head, &mut rest)?;
         // One spelling a value: whatever an encoder would not give is refused.
-        if meta.encode().as_slice() == bytes { Ok(meta) } else { Err(MetaFault::Malformed) }
+        let sound = meta.is_possible() && meta.encode().as_slice() == bytes;
+        if sound { Ok(meta) } else { Err(MetaFault::Malformed) }
+    }
+
+    /// Whether a writer can have come to these numbers. Session ids begin at 1, and a fork's is above those of the
+    /// sessions that it takes events from, so that no lineage is a circle.
+    fn is_possible(&self) -> bool {
+        let session = |dense: u64| dense > 0 && dense < NUMBER_LIMIT;
+        match *self {
+            Self::Event(m) => session(m.dense) && m.seq < NUMBER_LIMIT,
+            Self::Create(m) => session(m.dense),
+            Self::Fork(m) => {
+                let below = |dense: u64| session(dense) && dense < m.dense;
+                session(m.dense) && below(m.parent) && below(m.ancestor) && m.cut < NUMBER_LIMIT
+            }
+            Self::Delete(m) | Self::Publish(m) => session(m.dense),
+            Self::Damage(m) => m.dense < NUMBER_LIMIT,
+            Self::AcceptLoss(m) => session(m.dense) && m.next_seq < NUMBER_LIMIT,
+            Self::IndexPart(_) | Self::Skipped { .. } => true,
+        }
     }
 
     fn decode_rest(head: &wire::Head, rest: &mut &[u8]) -> Result<Self, MetaFault> {

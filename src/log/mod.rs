@@ -52,6 +52,7 @@ use crate::disk::Disk;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, MAX_BATCH_BYTES};
 use crate::format::index::{SegmentKey, SegmentTable};
+use crate::format::meta::NUMBER_LIMIT;
 use crate::format::{Binding, Lsn};
 use crate::rt::Runtime;
 
@@ -159,6 +160,11 @@ impl Log {
         let mut state = self.shared().state();
         state.writer()?;
         let dense = state.live.next_dense;
+        if dense >= NUMBER_LIMIT {
+            let text =
+                format!("create: session number {dense} is next, more than a store can have handed out");
+            return Err(Error::new(ErrorKind::Corrupt, text));
+        }
         state.live.next_dense = dense.saturating_add(1);
         let next = state.live.next_dense;
         state.writer()?.set_next_dense(next);

@@ -146,7 +146,7 @@ impl Opening<'_> {
         let (newest, unreadable) = self.newest(&mut ended, newest_number, control)?;
         damage.extend(unreadable.iter().map(|number| whole_file(*number, DamageReason::BadBytes)));
         let missing: Vec<u32> = missing.into_iter().chain(unreadable).collect();
-        let epoch = self.next_epoch(control, newest.as_ref());
+        let epoch = self.next_epoch(control, newest.as_ref())?;
         self.report.epoch = epoch;
         self.sync_and_rewrite(newest.as_ref())?;
         if let Some(newest) = &newest {
@@ -223,9 +223,13 @@ impl Opening<'_> {
         Ok(damage)
     }
 
-    fn next_epoch(&self, control: ControlSlot, newest: Option<&Newest>) -> u64 {
+    fn next_epoch(&self, control: ControlSlot, newest: Option<&Newest>) -> Result<u64> {
         let seen = newest.map_or(0, |newest| newest.end.last_epoch.max(newest.header.epoch));
-        self.survey.epoch.max(control.epoch).max(seen).saturating_add(1)
+        let highest = self.survey.epoch.max(control.epoch).max(seen);
+        highest.checked_add(1).ok_or_else(|| {
+            let text = "epoch 2^64 - 1 was seen, which no writer reaches; open for reading";
+            Error::corrupt(names::SEGMENTS, 0, text)
+        })
     }
 
     /// A sync alone proves nothing about bytes above the highest witness (after a failed fsync the kernel calls

@@ -4,13 +4,14 @@
 //! bad spot with its place, and never jumps by an unverified length, writes, or stops at a read error below what
 //! is known to be durable.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::disk::DiskFile;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::scan::LOOKAHEAD_OVERLAP;
 use crate::format::{
-    Binding, Candidate, FIRST_FRAME, FrameFault, FrameStep, FrameView, Lsn, SECTOR, ScanContext,
+    Binding, Candidate, FIRST_FRAME, FrameFault, FrameStep, FrameView, Lsn, RecordFault, SECTOR, ScanContext,
     find_candidate, frame_kind, names, read_frame,
 };
 
@@ -230,7 +231,7 @@ impl Scanner<'_> {
                     });
                 }
                 FrameStep::Bad(fault) if fault.is_unsupported() => {
-                    return Err(self.unsupported(&fault, self.at));
+                    return Err(unsupported(self.plan.number, self.at, &fault));
                 }
                 FrameStep::Bad(fault) => {
                     let unreadable = self.window.is_unreadable(here, here.saturating_add(64));
@@ -261,15 +262,6 @@ impl Scanner<'_> {
                 }
             }
         }
-    }
-
-    fn unsupported(&self, fault: &FrameFault, at: u32) -> Error {
-        let text = format!(
-            "{} at byte {}: {fault}; it was left untouched, use a newer sessionlog",
-            names::segment(self.plan.number),
-            at
-        );
-        Error::new(ErrorKind::Version, text)
     }
 
     /// E2: torn, unless something says that the bytes here were durable.
@@ -312,7 +304,8 @@ impl Scanner<'_> {
             let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
             match find_candidate(bytes, base, &context) {
                 Some(Candidate { lsn, header }) => {
-                    let header = header.map_err(|fault| self.unsupported(&fault, lsn.offset()))?;
+                    let header =
+                        header.map_err(|fault| unsupported(self.plan.number, lsn.offset(), &fault))?;
                     first = first.or(Some(lsn.offset()));
                     self.promise(header.durable);
                     // Candidates inside a frame are never looked at.
@@ -358,6 +351,16 @@ impl Scanner<'_> {
     }
 }
 
+/// Something of a later version: refused by name, whatever else is there.
+fn unsupported(number: u32, at: u32, fault: &dyn fmt::Display) -> Error {
+    let text = format!(
+        "{} at byte {}: {fault}; it was left untouched, use a newer sessionlog",
+        names::segment(number),
+        at
+    );
+    Error::new(ErrorKind::Version, text)
+}
+
 fn promise(end: &mut ScanEnd, number: u32, durable: Lsn) {
     end.promised = end.promised.max(durable);
     if durable.segment() == number {
@@ -385,10 +388,10 @@ fn accept(
         if !durable(end, view) {
             return Ok(Look::Bad { fault: Reason::Missing, frame_end: Some(frame_end) });
         }
+    }
+    for (from, to, reason) in bad_ranges(view, number)? {
         end.damaged = true;
-        for (from, to) in bad_ranges(view) {
-            visit(Found::Bad(BadSpot { segment: number, from, to, reason: Reason::Checksum }))?;
-        }
+        visit(Found::Bad(BadSpot { segment: number, from, to, reason }))?;
     }
     end.chain = view.crc;
     end.last_epoch = end.last_epoch.max(view.header.epoch);
@@ -400,18 +403,28 @@ fn accept(
     Ok(Look::Accepted { end: frame_end })
 }
 
-/// The damaged parts of a frame that is taken for durable.
-fn bad_ranges(view: &FrameView<'_>) -> Vec<(u32, u32)> {
-    let mut ranges: Vec<(u32, u32)> = view
-        .records()
-        .filter_map(Result::err)
-        .map(|damage| (damage.lsn.offset(), damage.lsn.offset().saturating_add(damage.len)))
-        .collect();
-    if ranges.is_empty() {
+/// The damaged parts of a frame that is taken for durable. A record may be whole and yet be none that a writer makes.
+///
+/// # Errors
+/// A record of a later version.
+fn bad_ranges(view: &FrameView<'_>, number: u32) -> Result<Vec<(u32, u32, Reason)>> {
+    let mut ranges = Vec::new();
+    for damage in view.records().filter_map(std::result::Result::err) {
+        let from = damage.lsn.offset();
+        if damage.fault.is_unsupported() {
+            return Err(unsupported(number, from, &damage.fault));
+        }
+        let reason = match damage.fault {
+            RecordFault::BadMeta => Reason::Unexpected,
+            _ => Reason::Checksum,
+        };
+        ranges.push((from, from.saturating_add(damage.len), reason));
+    }
+    if ranges.is_empty() && !view.is_intact() {
         // Only the table or the pad is hurt: the records walked through whole.
         let end = view.end.offset();
         let tail = view.header.table_len.saturating_add(u32::from(view.header.pad_len));
-        ranges.push((end.saturating_sub(tail.max(1)), end));
+        ranges.push((end.saturating_sub(tail.max(1)), end, Reason::Checksum));
     }
-    ranges
+    Ok(ranges)
 }

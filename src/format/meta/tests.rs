@@ -2,26 +2,33 @@ use super::*;
 use proptest::prelude::*;
 
 fn number() -> impl Strategy<Value = u64> {
-    prop_oneof![0u64..600, any::<u64>(), Just(u64::MAX), Just(250), Just(251), Just(65536)]
+    prop_oneof![0u64..600, 0..NUMBER_LIMIT, Just(NUMBER_LIMIT - 1), Just(250), Just(251), Just(65536)]
+}
+
+/// A session's id above two others.
+fn dense() -> impl Strategy<Value = (u64, u64, u64)> {
+    let raised = |n: u64| n.clamp(2, NUMBER_LIMIT - 1);
+    (number().prop_map(raised), any::<u64>(), any::<u64>())
+        .prop_map(|(dense, a, b)| (dense, 1 + a % (dense - 1), 1 + b % (dense - 1)))
 }
 
 fn event() -> impl Strategy<Value = Meta> {
     let times = prop::option::of(0..TIME_LIMIT);
     let replaces = prop::option::of((number(), number()));
-    (any::<bool>(), 0u8..3, 0u8..16, number(), number(), times, replaces).prop_map(
-        |(more, coding, class, dense, seq, time_ms, replace)| {
+    (any::<bool>(), 0u8..3, 0u8..16, dense(), number(), times, replaces).prop_map(
+        |(more, coding, class, (dense, ..), seq, time_ms, replace)| {
             Meta::Event(EventMeta { more, coding, class, dense, seq, time_ms, replace })
         },
     )
 }
 
 pub(crate) fn any_meta() -> impl Strategy<Value = Meta> {
-    let other = (0u8..7, any::<(bool, bool)>(), number(), number(), number(), number(), any::<[u32; 3]>());
+    let other = (0u8..7, any::<(bool, bool)>(), dense(), number(), number(), any::<[u32; 3]>());
     prop_oneof![
         3 => event(),
-        2 => other.prop_map(|(which, (more, staged), dense, a, b, c, [segment, from, to])| match which {
+        2 => other.prop_map(|(which, (more, staged), (dense, parent, ancestor), a, b, [segment, from, to])| match which {
             0 => Meta::Create(CreateMeta { more, staged, dense }),
-            1 => Meta::Fork(ForkMeta { more, staged, dense, parent: a, ancestor: b, cut: c }),
+            1 => Meta::Fork(ForkMeta { more, staged, dense, parent, ancestor, cut: a }),
             2 => Meta::Delete(SessionMeta { more, dense }),
             3 => Meta::Publish(SessionMeta { more, dense }),
             4 => Meta::Damage(DamageMeta { more, segment, from, to, dense, from_seq: a, to_seq: b }),
@@ -86,6 +93,27 @@ fn the_longest_fits() {
     let (segment, from, to) = (u32::MAX, u32::MAX, u32::MAX);
     let damage = DamageMeta { more: true, segment, from, to, dense, from_seq: seq, to_seq: seq };
     assert!(Meta::Damage(damage).encode().as_slice().len() <= MAX_META_LEN);
+}
+
+#[test]
+fn numbers_that_no_writer_reaches_are_refused() {
+    let refused = |meta: Meta| {
+        assert_eq!(Meta::decode(meta.encode().as_slice()), Err(MetaFault::Malformed), "{meta:?}")
+    };
+    for dense in [0, NUMBER_LIMIT, u64::MAX] {
+        refused(Meta::Create(CreateMeta { more: false, staged: false, dense }));
+        refused(Meta::Delete(SessionMeta { more: false, dense }));
+        refused(Meta::AcceptLoss(AcceptLossMeta { more: false, dense, next_seq: 0 }));
+    }
+    refused(Meta::AcceptLoss(AcceptLossMeta { more: false, dense: 1, next_seq: NUMBER_LIMIT }));
+    let event =
+        EventMeta { more: false, coding: 1, class: 1, dense: 1, seq: 0, time_ms: None, replace: None };
+    refused(Meta::Event(EventMeta { dense: 0, ..event }));
+    refused(Meta::Event(EventMeta { seq: NUMBER_LIMIT, ..event }));
+    // A fork comes after the sessions that it takes events from.
+    for (parent, ancestor) in [(0, 1), (1, 0), (5, 1), (1, 5), (6, 6)] {
+        refused(Meta::Fork(ForkMeta { more: false, staged: false, dense: 5, parent, ancestor, cut: 3 }));
+    }
 }
 
 #[test]

@@ -73,3 +73,43 @@ pub fn crowded_store(events: u64, measure: &mut dyn FnMut(&mut dyn FnMut())) -> 
     measure(&mut || drop(open(Arc::clone(&disk)).expect("a sound log opens")));
     bytes
 }
+
+#[cfg(test)]
+
+mod tests {
+    use super::super::forge::{self, Mend};
+    use super::*;
+    use crate::{ErrorKind, Result, SessionStore};
+
+    /// The store of one event, whose record has the byte `value` at `at` of its metadata, under fresh checksums.
+    fn patched(at: usize, value: u8) -> Result<SessionStore> {
+        let (disk, _) = crowd(1);
+        let mut bytes = disk.contents(&names::segment(1)).unwrap();
+        // Behind segment header, frame header, the record's length, its checksum and its payload of one byte.
+        bytes[512 + 64 + 1 + 4 + 1 + at] = value;
+        forge::segment(&mut bytes, Mend(0xFF));
+        disk.install(&names::segment(1), &bytes);
+        open_read_only(Arc::new(disk))
+    }
+
+    #[test]
+    fn a_record_of_a_later_version_refuses_the_store_by_name() {
+        for (at, value, name) in [(0, 9, "record kind 9"), (1, 0x10, "flag"), (2, 5, "coding 5")] {
+            let error = patched(at, value).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Version, "{error}");
+            assert!(
+                error.to_string().contains(name) && error.to_string().contains("00000001.seg"),
+                "{error}"
+            );
+        }
+        assert!(patched(1, 0).unwrap().recovery().losses.is_empty());
+    }
+
+    #[test]
+    fn a_whole_record_that_no_writer_makes_is_damage() {
+        // No session has the number 0.
+        let store = patched(3, 0).unwrap();
+        let [loss] = store.recovery().losses.as_slice() else { panic!("{:?}", store.recovery()) };
+        assert_eq!((loss.offset, loss.message.as_str()), (576, "bytes that no writer put there"));
+    }
+}
