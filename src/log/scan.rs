@@ -384,10 +384,8 @@ fn accept(
 ) -> Result<Look> {
     let frame_end = view.end.offset();
     promise(end, number, view.header.durable);
-    if !view.is_intact() {
-        if !durable(end, view) {
-            return Ok(Look::Bad { fault: Reason::Missing, frame_end: Some(frame_end) });
-        }
+    if !view.is_intact() && !durable(end, view) {
+        return Ok(Look::Bad { fault: Reason::Missing, frame_end: Some(frame_end) });
     }
     for (from, to, reason) in bad_ranges(view, number)? {
         end.damaged = true;

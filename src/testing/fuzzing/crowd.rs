@@ -75,7 +75,6 @@ pub fn crowded_store(events: u64, measure: &mut dyn FnMut(&mut dyn FnMut())) -> 
 }
 
 #[cfg(test)]
-
 mod tests {
     use super::super::forge::{self, Mend};
     use super::*;
