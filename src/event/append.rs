@@ -53,7 +53,6 @@ pub(crate) fn check_sources(class: Class, sources: &[u64], seq: u64) -> Result<(
 /// A surface on which events are tried out.
 ///
 /// Dropping it undoes what was pushed, at the cost that the pushes had; [`commit`](Self::commit) keeps it.
-#[allow(dead_code)] // until the store appends
 #[derive(Debug)]
 pub(crate) struct Staged<'a> {
     surface: &'a mut Surface,
@@ -62,7 +61,6 @@ pub(crate) struct Staged<'a> {
     is_committed: bool,
 }
 
-#[allow(dead_code)] // until the store appends
 impl<'a> Staged<'a> {
     /// Begins a batch whose first event gets `next_seq`.
     pub(crate) fn begin(surface: &'a mut Surface, next_seq: u64) -> Self {
@@ -88,6 +86,7 @@ impl<'a> Staged<'a> {
     }
 
     /// The surface with what was pushed.
+    #[cfg(test)]
     pub(crate) fn surface(&self) -> &Surface {
         self.surface
     }

@@ -44,7 +44,6 @@ pub struct Checker {
 }
 
 /// A state of a [`Checker`] to go back to.
-#[allow(dead_code)] // until the store appends
 #[derive(Debug)]
 pub(crate) struct Checkpoint {
     place: u64,
@@ -83,14 +82,12 @@ impl Checker {
     }
 
     /// Where the checker is now, for [`roll_back`](Self::roll_back). It costs the open step's calls.
-    #[allow(dead_code)] // until the store appends
     pub(crate) fn checkpoint(&self) -> Checkpoint {
         let (seen, turns) = (self.seen.clone(), self.turns.clone());
         Checkpoint { place: self.place, seen, surface: self.surface.mark(), turns }
     }
 
     /// Forgets every event that was taken in after `checkpoint`.
-    #[allow(dead_code)] // until the store appends
     pub(crate) fn roll_back(&mut self, checkpoint: Checkpoint) {
         self.surface.roll_back(checkpoint.surface);
         self.place = checkpoint.place;

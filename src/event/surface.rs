@@ -192,13 +192,11 @@ impl Surface {
     }
 
     /// Where the surface is now, for [`roll_back`](Self::roll_back).
-    #[allow(dead_code)] // until the store appends
     pub(crate) fn mark(&self) -> Mark {
         Mark(self.slots.len())
     }
 
     /// Undoes every event that was folded after `mark`, the last one first. It costs what folding them did.
-    #[allow(dead_code)] // until the store appends
     pub(crate) fn roll_back(&mut self, mark: Mark) {
         while self.slots.len() > mark.0 {
             let Some(slot) = self.slots.pop() else { return };
@@ -246,7 +244,6 @@ impl Surface {
     }
 
     /// Puts the range that starts at `first` and was shadowed by the slot `by` back on the surface; its last slot.
-    #[allow(dead_code)] // until the store appends
     fn uncover(&mut self, first: SlotId, by: usize) -> Option<SlotId> {
         let mut last = None;
         let mut at = Some(first);

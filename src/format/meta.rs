@@ -346,19 +346,6 @@ impl Meta {
         self
     }
 
-    /// The session that the record belongs to, where it belongs to one that is known.
-    pub(crate) fn dense(&self) -> Option<u64> {
-        match self {
-            Self::Event(m) => Some(m.dense),
-            Self::Create(m) => Some(m.dense),
-            Self::Fork(m) => Some(m.dense),
-            Self::Delete(m) | Self::Publish(m) => Some(m.dense),
-            Self::Damage(m) => (m.dense != 0).then_some(m.dense),
-            Self::AcceptLoss(m) => Some(m.dense),
-            Self::IndexPart(_) | Self::Skipped { .. } => None,
-        }
-    }
-
     fn flags(&self) -> u8 {
         let flag = |set: bool, bit: u8| if set { bit } else { 0 };
         match self {

@@ -59,10 +59,6 @@ impl SealedRecord {
         self.stored_len
     }
 
-    pub(crate) fn payload(&self) -> &[u8] {
-        &self.payload
-    }
-
     /// Appends the record as stored at `lsn`; gives its CRC field.
     pub(crate) fn write(&self, out: &mut Vec<u8>, lsn: Lsn, binding: &Binding) -> [u8; RECORD_CRC_LEN] {
         let mix = record_mix(lsn, binding.epoch, binding.salt);

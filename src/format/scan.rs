@@ -182,29 +182,37 @@ impl<'a> FrameView<'a> {
         (0u32..).zip(spans).map(|(index, span)| self.record(index, *span))
     }
 
-    /// Index ranges of the batches that lost a member, or may have: whether a bad record was the last of its batch is
-    /// not known, so the batch is taken to go on with the next one.
-    pub(crate) fn damaged_batches(&self) -> Vec<Range<u32>> {
+    /// The batches that lost a member, or may have: whether a bad record was the last of its batch is not known, so the
+    /// batch is taken to go on with the next one.
+    pub(crate) fn damaged_batches(&self) -> Vec<DamagedBatch> {
         let mut found = Vec::new();
-        let (mut start, mut next, mut hurt) = (0u32, 0u32, false);
+        let mut next = 0u32;
+        let mut batch = DamagedBatch { records: 0..0, certain: false };
+        let (mut hurt, mut open) = (false, false);
+        let mut close = |batch: &mut DamagedBatch, hurt: &mut bool, next: u32| {
+            batch.records.end = next;
+            let whole = std::mem::replace(batch, DamagedBatch { records: next..next, certain: false });
+            if std::mem::take(hurt) {
+                found.push(whole);
+            }
+        };
         for item in self.records() {
             match item {
                 Ok(view) => {
                     next += 1;
-                    if view.meta.more() {
-                        continue;
+                    open = view.meta.more();
+                    if !open {
+                        close(&mut batch, &mut hurt, next);
                     }
-                    if hurt {
-                        found.push(start..next);
-                    }
-                    (start, hurt) = (next, false);
                 }
-                Err(damage) => (next, hurt) = (next.saturating_add(damage.count), true),
+                Err(damage) => {
+                    batch.certain |= open;
+                    (next, hurt) = (next.saturating_add(damage.count), true);
+                    open = false;
+                }
             }
         }
-        if hurt {
-            found.push(start..next);
-        }
+        close(&mut batch, &mut hurt, next);
         found
     }
 
@@ -238,6 +246,16 @@ impl<'a> FrameView<'a> {
             _ => Err(damage(RecordFault::BadCrc)),
         }
     }
+}
+
+/// A batch of a damaged frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DamagedBatch {
+    /// Which of the frame's records it may have had.
+    pub(crate) records: Range<u32>,
+    /// A record before the bad one says that the batch goes on: it did lose a member. Otherwise the bad record may have
+    /// stood alone.
+    pub(crate) certain: bool,
 }
 
 /// The way through a frame's records.

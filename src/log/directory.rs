@@ -235,7 +235,7 @@ pub(crate) fn open_run(shared: &Shared, range: RunRange, newest: u32, last: bool
     let bytes = open_immutable(shared, &name)?;
     let length = bytes.len() as u64;
     let key = RunKey { store: shared.live_set().store, from: range.from, to: range.to };
-    let file = RunFile::open(bytes, &key).map_err(|fault| Error::corrupt(&name, 0, fault))?;
+    let file = RunFile::open(bytes, &key).map_err(|fault| Error::corrupt(&name, fault.offset(), fault))?;
     Ok(Run { range, file, bytes: length })
 }
 

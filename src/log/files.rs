@@ -119,9 +119,4 @@ impl Files {
         self.open.lock().control = Some(Arc::clone(&file));
         Ok(file)
     }
-
-    /// Closes everything: the store is closed.
-    pub(crate) fn clear(&self) {
-        *self.open.lock() = Open::default();
-    }
 }

@@ -213,7 +213,6 @@ impl Shared {
             number,
             binding: follow.header.binding(),
             capacity: follow.header.capacity,
-            header_crc: follow.header_crc,
             max_epoch: u64::MAX,
             from: follow.at,
             chain: follow.chain,

@@ -3,9 +3,6 @@
 //! The log is the truth; tables, index files and directory runs are folds of it that are rebuilt when they cannot be
 //! used. Nothing here knows what an event means beyond its class; that is the store's.
 
-// The directory takes up the rest.
-#![allow(dead_code)]
-
 mod backup;
 mod catalog;
 mod checkpoint;
@@ -288,10 +285,6 @@ impl Log {
 
     pub(crate) fn durable(&self) -> Lsn {
         self.shared().state().commit.as_ref().map_or(Lsn::NONE, commit_state::CommitState::durable)
-    }
-
-    pub(crate) fn written(&self) -> Lsn {
-        self.shared().state().commit.as_ref().map_or(Lsn::NONE, commit_state::CommitState::written)
     }
 
     /// Blocks until an append of `bytes` may go through, or something other than room is the matter.

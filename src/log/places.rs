@@ -24,8 +24,17 @@ pub(crate) struct Span {
 /// A run of seqs in one segment, or one that is not there.
 #[derive(Debug, Clone)]
 pub(crate) enum Piece {
-    Part { segment: u32, part: SessionPart, from: u64, to: u64 },
-    Hole { from: u64, to: u64, error: Error },
+    Part {
+        segment: u32,
+        part: SessionPart,
+        from: u64,
+        to: u64,
+    },
+    /// Seqs below `to` that no segment holds.
+    Hole {
+        to: u64,
+        error: Error,
+    },
 }
 
 impl Shared {
@@ -252,7 +261,7 @@ fn hole(span: &Span, from: u64, to: u64, trouble: Option<Error>) -> Piece {
         Some(error) => error.wrap(ErrorKind::Corrupt, what),
         None => Error::new(ErrorKind::Corrupt, format!("{what}; no segment holds them")),
     };
-    Piece::Hole { from, to, error }
+    Piece::Hole { to, error }
 }
 
 fn as_index(value: u32) -> usize {

@@ -43,7 +43,6 @@ pub(crate) fn plan(facts: &SegmentFacts) -> ScanPlan {
         number: facts.header.number,
         binding: facts.binding(),
         capacity: facts.header.capacity,
-        header_crc: facts.header_crc,
         max_epoch: u64::MAX,
         from: crate::format::constants::FIRST_FRAME,
         chain: facts.header_crc,

@@ -26,8 +26,6 @@ pub(crate) struct ScanPlan {
     pub number: u32,
     pub binding: Binding,
     pub capacity: u32,
-    /// CRC of the segment header: the chain value of the first frame.
-    pub header_crc: u32,
     pub max_epoch: u64,
     /// Where to begin, with the chain value expected there.
     pub from: u32,

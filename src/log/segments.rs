@@ -311,7 +311,8 @@ fn own_end(shared: &Shared, header: &SegmentHeader, header_crc: u32) -> Result<E
 pub(crate) fn open_index(shared: &Shared, facts: &SegmentFacts) -> Result<IndexFile<Bytes>> {
     let name = names::index(facts.header.number);
     let bytes = open_immutable(shared, &name)?;
-    let file = IndexFile::open(bytes, &facts.key()).map_err(|fault| Error::corrupt(&name, 0, fault))?;
+    let file =
+        IndexFile::open(bytes, &facts.key()).map_err(|fault| Error::corrupt(&name, fault.offset(), fault))?;
     let info = file.info();
     if (info.end, info.chain) != (facts.end.end, facts.end.chain) {
         return Err(Error::corrupt(&name, 0, "it belongs to another state of the segment"));

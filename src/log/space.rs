@@ -227,23 +227,6 @@ impl Space {
             next.prepared_end = next.prepared_end.max(job.to);
         }
     }
-
-    /// Forgets a failed preparation, so that it is tried again.
-    pub(crate) fn retry(&mut self) {
-        self.failure = None;
-    }
-
-    pub(crate) fn failed(&self) -> bool {
-        self.failure.is_some()
-    }
-
-    pub(crate) fn prepared_end(&self) -> u32 {
-        self.prepared_end
-    }
-
-    pub(crate) fn capacity(&self) -> u32 {
-        self.capacity
-    }
 }
 
 fn page_up(value: u32) -> u32 {

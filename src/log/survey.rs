@@ -23,6 +23,8 @@ pub(crate) struct Survey {
     pub epoch: u64,
     pub notes: Vec<String>,
     pub control_damaged: bool,
+    /// Whose store it is, by the newest segment header that can be read.
+    owner: Option<StoreId>,
     /// Something that only a store with a segment ever has: a segment of whatever standing, an index, a run, a
     /// quarantined piece.
     pub has_remains: bool,
@@ -37,6 +39,8 @@ impl Survey {
         let mut survey = Self::default();
         survey.read_control(disk)?;
         survey.read_live(disk)?;
+        survey.list_segments(disk)?;
+        survey.drop_foreign(disk);
         if let (Some(control), Some(live)) = (&survey.control, &survey.live)
             && live.version < control.live_version
         {
@@ -44,18 +48,6 @@ impl Survey {
             survey.notes.push(format!("{}: version {found}, yet {needed} was there; rebuilt", names::LIVE));
             survey.live = None;
         }
-        for name in list(disk, names::SEGMENTS)? {
-            match names::parse_segments_entry(&name) {
-                names::SegmentsEntry::Segment(number) => survey.segments.push(number),
-                names::SegmentsEntry::Prepared(number) => survey.prepared.push(number),
-                names::SegmentsEntry::Index(number) => drop(survey.indexes.insert(number)),
-                names::SegmentsEntry::IndexTemp(number) => survey.index_temps.push(number),
-                names::SegmentsEntry::Other => {
-                    survey.notes.push(format!("segments/{name} is no file of a store; left alone"))
-                }
-            }
-        }
-        survey.segments.sort_unstable();
         for number in survey.prepared.clone() {
             let epoch = prepared_epoch(disk, number).unwrap_or(0);
             survey.epoch = survey.epoch.max(epoch);
@@ -76,6 +68,41 @@ impl Survey {
                 .retain(|number| live.member(*number, highest) == Some(crate::format::Member::Live));
         }
         Ok(survey)
+    }
+
+    fn list_segments(&mut self, disk: &dyn Disk) -> Result<()> {
+        for name in list(disk, names::SEGMENTS)? {
+            match names::parse_segments_entry(&name) {
+                names::SegmentsEntry::Segment(number) => self.segments.push(number),
+                names::SegmentsEntry::Prepared(number) => self.prepared.push(number),
+                names::SegmentsEntry::Index(number) => drop(self.indexes.insert(number)),
+                names::SegmentsEntry::IndexTemp(number) => self.index_temps.push(number),
+                names::SegmentsEntry::Other => {
+                    self.notes.push(format!("segments/{name} is no file of a store; left alone"))
+                }
+            }
+        }
+        self.segments.sort_unstable();
+        Ok(())
+    }
+
+    /// The segments tell whose store it is: CONTROL or LIVE of another one says nothing about this one (E3).
+    fn drop_foreign(&mut self, disk: &dyn Disk) {
+        let owner = self.segments.iter().rev().find_map(|number| {
+            let header = header_of(disk, &names::segment(*number))?;
+            Some(header.store)
+        });
+        let Some(owner) = owner else { return };
+        if self.control.is_some_and(|slot| slot.store != owner) {
+            self.control = None;
+            self.control_damaged = true;
+            self.notes.push(format!("{} belongs to another store; rebuilt", names::CONTROL));
+        }
+        if self.live.as_ref().is_some_and(|live| live.store != owner) {
+            self.live = None;
+            self.notes.push(format!("{} belongs to another store", names::LIVE));
+        }
+        self.owner = Some(owner);
     }
 
     fn read_control(&mut self, disk: &dyn Disk) -> Result<()> {
@@ -106,7 +133,9 @@ impl Survey {
 
     /// The identity that the readable files agree on.
     pub(crate) fn store(&self) -> Option<StoreId> {
-        self.control.map(|slot| slot.store).or_else(|| self.live.as_ref().map(|live| live.store))
+        let told =
+            || self.control.map(|slot| slot.store).or_else(|| self.live.as_ref().map(|live| live.store));
+        self.owner.or_else(told)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -130,7 +159,11 @@ fn version(name: &str, fault: &str) -> Error {
     )
 }
 
-fn list(disk: &dyn Disk, folder: &str) -> Result<Vec<String>> {
+/// The names in a folder; none where it is missing.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn list(disk: &dyn Disk, folder: &str) -> Result<Vec<String>> {
     match disk.list(folder) {
         Err(error) if error.is_not_found() => Ok(Vec::new()),
         other => other,
@@ -155,8 +188,12 @@ pub(crate) fn read_whole(disk: &dyn Disk, name: &str) -> Result<Option<Vec<u8>>>
 }
 
 fn prepared_epoch(disk: &dyn Disk, number: u32) -> Option<u64> {
-    let file = disk.open(&names::prepared(number), OpenMode::Read).ok()?;
+    header_of(disk, &names::prepared(number)).map(|header| header.epoch)
+}
+
+fn header_of(disk: &dyn Disk, name: &str) -> Option<SegmentHeader> {
+    let file = disk.open(name, OpenMode::Read).ok()?;
     let mut bytes = [0; SEGMENT_HEADER_LEN];
     let read = file.read_at(&mut bytes, 0).ok()?;
-    SegmentHeader::decode(bytes.get(..read)?).ok().map(|(header, _)| header.epoch)
+    SegmentHeader::decode(bytes.get(..read)?).ok().map(|(header, _)| header)
 }

@@ -3,6 +3,7 @@
 mod commit;
 mod directory;
 mod index_frames;
+mod repair;
 
 use super::*;
 use crate::event::{Class, NewEvent, Time};

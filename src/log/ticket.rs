@@ -28,6 +28,7 @@ impl Ticket {
     }
 
     /// A ticket with nothing to wait for.
+    #[cfg(test)]
     pub(crate) fn ready() -> Self {
         Self { shared: None, upto: Lsn::NONE }
     }

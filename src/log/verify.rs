@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::format::directory::{RunFile, RunKey};
 use crate::format::index::{SegmentKey, SegmentTable};
-use crate::format::{Control, FrameView, LiveSet, Lsn, Meta, names, payload};
+use crate::format::{Control, DamagedBatch, FrameView, LiveSet, Lsn, Meta, names, payload};
 
 use super::follow::writer_lives;
 use super::rebuild::{self, damaged, feed};
@@ -17,7 +17,7 @@ use super::report::{Finding, VerifySummary};
 use super::scan::{BadSpot, Found, ScanEnd, ScanPlan, scan};
 use super::segments::{Index, SegmentFacts, open_immutable, open_index, read_header_checked};
 use super::shared::Shared;
-use super::survey::read_whole;
+use super::survey::{list, read_whole};
 
 /// A verification in progress.
 struct Verifier<'a> {
@@ -79,7 +79,12 @@ impl Verifier<'_> {
         match read_whole(self.shared.disk.as_ref(), names::CONTROL)? {
             None => self.report(finding("control", names::CONTROL, "missing; the next writer rebuilds it")),
             Some(bytes) => {
-                for (offset, fault) in Control::decode(&bytes).damaged() {
+                let control = Control::decode(&bytes);
+                if control.newest().is_some_and(|slot| slot.store != self.shared.live_set().store) {
+                    let text = "it belongs to another store; the next writer rebuilds it";
+                    self.report(finding("control", names::CONTROL, text));
+                }
+                for (offset, fault) in control.damaged() {
                     let text = format!("{fault}; the next writer rebuilds it");
                     self.report(Finding { offset: Some(offset), ..finding("control", names::CONTROL, text) });
                 }
@@ -154,12 +159,14 @@ impl Verifier<'_> {
         let mut table = SegmentTable::new(*key);
         let mut bad = Vec::new();
         let mut undecodable = Vec::new();
+        let mut batches = Vec::new();
         let file = self.shared.files.readable(plan.number)?;
         let summary = &mut self.summary;
         let end = scan(file, plan, &mut |found| {
             match found {
                 Found::Frame(view) => {
                     summary.frames = summary.frames.saturating_add(1);
+                    batches.extend(hurt_batches(view));
                     check_events(view, summary, &mut undecodable);
                     for spot in feed(&mut table, view) {
                         table.add_damage(damaged(&spot));
@@ -181,6 +188,9 @@ impl Verifier<'_> {
         }
         for spot in bad {
             self.damage(&spot, &table, facts)?;
+        }
+        for (at, batch, left) in batches {
+            self.batch(&name, at, &batch, &left)?;
         }
         Ok(end)
     }
@@ -210,10 +220,27 @@ impl Verifier<'_> {
         Ok(())
     }
 
+    /// A batch that lost a member: what is left of it stays readable, and is not all that was appended at once (F7).
+    /// A note where the damaged record may as well have stood alone.
+    fn batch(&mut self, name: &str, at: Lsn, batch: &DamagedBatch, left: &Hit) -> Result<()> {
+        let text = if batch.certain {
+            "a batch lost a part; these of its events are left"
+        } else {
+            "these events may be what is left of a batch that the damaged record belonged to"
+        };
+        let note = !batch.certain;
+        let base = Finding { note, offset: Some(at.offset().into()), ..finding("batch", name, text) };
+        for (dense, (from, to)) in left {
+            let session = self.shared.session(*dense)?.map(|entry| entry.id.to_string());
+            self.report(Finding { session, from_seq: Some(*from), to_seq: Some(*to), ..base.clone() });
+        }
+        Ok(())
+    }
+
     fn index(&mut self, facts: &SegmentFacts) {
         let name = names::index(facts.header.number);
         let checked = open_index(self.shared, facts)
-            .and_then(|file| file.verify().map_err(|fault| Error::corrupt(&name, 0, fault)));
+            .and_then(|file| file.verify().map_err(|fault| Error::corrupt(&name, fault.offset(), fault)));
         match checked {
             Ok(()) => {}
             Err(error) if error.is_not_found() => {
@@ -242,7 +269,7 @@ impl Verifier<'_> {
     }
 
     fn runs(&mut self) -> Result<()> {
-        for name in list(self.shared, names::DIRECTORY)? {
+        for name in list(self.shared.disk.as_ref(), names::DIRECTORY)? {
             let path = format!("{}/{name}", names::DIRECTORY);
             let Some((from, to)) = names::parse_run(&name) else {
                 let note = finding("leftover", &path, "no directory run; left alone");
@@ -252,7 +279,7 @@ impl Verifier<'_> {
             let key = RunKey { store: self.shared.live_set().store, from, to };
             let checked = open_immutable(self.shared, &path).and_then(|bytes| {
                 let run = RunFile::open(bytes, &key).and_then(|run| run.verify());
-                run.map_err(|fault| Error::corrupt(&path, 0, fault))
+                run.map_err(|fault| Error::corrupt(&path, fault.offset(), fault))
             });
             if let Err(error) = checked {
                 let text = format!("{error}; what it held is replayed from the segments, nothing is lost");
@@ -263,19 +290,12 @@ impl Verifier<'_> {
     }
 
     fn quarantine(&mut self) -> Result<()> {
-        for name in list(self.shared, names::QUARANTINE)? {
+        for name in list(self.shared.disk.as_ref(), names::QUARANTINE)? {
             let path = format!("{}/{name}", names::QUARANTINE);
             let note = finding("quarantine", &path, "bytes of a torn tail that a recovery cut and kept");
             self.report(Finding { note: true, ..note });
         }
         Ok(())
-    }
-}
-
-fn list(shared: &Shared, folder: &str) -> Result<Vec<String>> {
-    match shared.disk.list(folder) {
-        Err(error) if error.is_not_found() => Ok(Vec::new()),
-        other => other,
     }
 }
 
@@ -287,6 +307,27 @@ fn check_events(view: &FrameView<'_>, summary: &mut VerifySummary, bad: &mut Vec
             Err(why) => bad.push((record.lsn, format!("an event that cannot be read: {why}"))),
         }
     }
+}
+
+/// Batches that lost a member, or may have if they had more than the damaged record: the frame, and what is left.
+fn hurt_batches(view: &FrameView<'_>) -> Vec<(Lsn, DamagedBatch, Hit)> {
+    let batches = view.damaged_batches().into_iter().filter(|batch| batch.records.len() > 1);
+    let left = |batch: DamagedBatch| {
+        let mut hit = Hit::new();
+        let mut index = 0u32;
+        for item in view.records() {
+            let count = item.as_ref().map_or_else(|damage| damage.count, |_| 1);
+            if let Ok(record) = item
+                && batch.records.contains(&index)
+                && let Meta::Event(meta) = &record.meta
+            {
+                add(&mut hit, meta.dense, meta.seq);
+            }
+            index = index.saturating_add(count);
+        }
+        (view.header.lsn, batch, hit)
+    };
+    batches.map(left).collect()
 }
 
 /// First and last lost seq by session.
@@ -363,7 +404,6 @@ impl Shared {
             number,
             binding: header.binding(),
             capacity: header.capacity,
-            header_crc,
             max_epoch: u64::MAX,
             from: crate::format::FIRST_FRAME,
             chain: header_crc,

@@ -143,6 +143,18 @@ impl SessionStore {
         Stat::of(&engine.log, &engine.stored(id)?)
     }
 
+    /// The stored sessions that were forked off `id` itself, oldest first (D2). Deleted ones are left out.
+    ///
+    /// # Errors
+    /// [`NotFound`](ErrorKind::NotFound); errors of reading the index.
+    pub fn forks(&self, id: &str) -> Result<Vec<Stat>> {
+        self.check_open()?;
+        let engine = self.engine();
+        let children = engine.log.children(engine.stored(id)?.dense)?;
+        let entries = children.into_iter().filter_map(|dense| engine.log.session(dense).transpose());
+        entries.map(|entry| Stat::of(&engine.log, &entry?)).collect()
+    }
+
     /// Opens a stored session for reading, live or not.
     ///
     /// # Errors

@@ -202,3 +202,25 @@ fn a_parent_is_kept_while_a_fork_of_it_is_being_made() {
     assert_eq!(child.id(), "c");
     assert_eq!(sim.open().open("c").unwrap().seq(), 2);
 }
+
+/// D2: the directory answers which sessions were forked off one, from runs and from memory alike.
+#[test]
+fn forks_are_listed_by_their_parent() {
+    let sim = Sim::new(9);
+    let store = sim.open();
+    create(&store, "p").append(user("0")).unwrap();
+    for id in ["a", "b", "c"] {
+        drop(fork(&store, "p", id));
+    }
+    // A fork of a fork refers to the session that holds the event, and is a fork of the one it was made of.
+    drop(fork(&store, "a", "aa"));
+    store.delete("b").unwrap();
+    let forks = |store: &SessionStore, id: &str| -> Vec<String> {
+        store.forks(id).unwrap().into_iter().map(|stat| stat.id).collect()
+    };
+    assert_eq!((forks(&store, "p"), forks(&store, "a")), (vec![own("a"), own("c")], vec![own("aa")]));
+    assert_eq!(store.forks("nobody").unwrap_err().kind(), ErrorKind::NotFound);
+    store.close().unwrap();
+    let store = sim.open();
+    assert_eq!((forks(&store, "p"), forks(&store, "c")), (vec![own("a"), own("c")], vec![]));
+}

@@ -16,14 +16,10 @@ use sha2::{Digest, Sha256};
 
 use crate::format::lsn::{Lsn, StoreId};
 
-#[allow(unused_imports, reason = "the log is their user")]
 pub(crate) use build::{RunBuilder, merge};
-#[allow(unused_imports, reason = "the log is their user")]
 pub(crate) use chain::{RunRange, choose_chain};
-#[allow(unused_imports, reason = "the log is their user")]
 pub(crate) use entry::{DirEntry, ForkRef, entry_flag};
-#[allow(unused_imports, reason = "the log is their user")]
-pub(crate) use run::{RunFile, RunInfo};
+pub(crate) use run::RunFile;
 
 /// Magic of a directory run.
 pub(crate) const RUN_MAGIC: [u8; 8] = *b"\xFFSLDIR\r\n";

@@ -16,10 +16,8 @@ pub(crate) mod tests;
 use crate::event::{Class, SurfaceOp};
 use crate::format::lsn::StoreId;
 
-#[allow(unused_imports, reason = "the log is their user")]
-pub(crate) use file::{IndexFile, IndexInfo, index_binding};
-#[allow(unused_imports, reason = "the log is their user")]
-pub(crate) use table::{Damaged, SegmentTable, TableEvent, TableFault, TableSession};
+pub(crate) use file::{IndexFile, index_binding};
+pub(crate) use table::{Damaged, SegmentTable, TableEvent};
 
 /// An offset that stands for an event which damage took. No record lies at 0, where the segment header is.
 pub(crate) const HOLE: u32 = 0;

@@ -260,11 +260,6 @@ impl SegmentTable {
         &self.controls
     }
 
-    /// The ranges that cannot be read.
-    pub(crate) fn damage(&self) -> &[Damaged] {
-        &self.damage
-    }
-
     /// Events of all sessions, holes included.
     pub(crate) fn event_count(&self) -> u64 {
         self.events

@@ -1,5 +1,6 @@
 //! Tables, parts and files say the same about a segment; every flipped bit of a file is noticed.
 
+use super::table::TableFault;
 use proptest::prelude::*;
 
 use super::part;

@@ -19,7 +19,6 @@ use crate::format::constants::coding;
 use crate::format::meta::{EventMeta, TIME_LIMIT};
 use crate::format::varint;
 
-#[allow(unused_imports, reason = "the log is their user")]
 pub(crate) use session::{decode_session, encode_session};
 pub(crate) use sources::MAX_SOURCES;
 

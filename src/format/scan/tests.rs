@@ -127,13 +127,16 @@ fn a_damaged_frame_names_the_batches_that_lost_a_member() {
         bad[64 + index * each + 10] ^= 1;
         let found = view(&bad).damaged_batches();
         assert_eq!(found.len(), 1);
-        found[0].clone()
+        (found[0].records.clone(), found[0].certain)
     };
-    assert_eq!(broken(2), 1..4);
-    assert_eq!(broken(1), 1..4);
-    // Whether record 3 was the last of its batch is not known any more.
-    assert_eq!(broken(3), 1..5);
-    assert_eq!(broken(6), 5..7);
+    assert_eq!(broken(2), (1..4, true));
+    // Whether record 1 was the first of the batch, or 0 stood alone, is not known any more; nor whether record 3 was
+    // the last of its batch.
+    assert_eq!(broken(1), (1..4, false));
+    assert_eq!(broken(0), (0..4, false));
+    assert_eq!(broken(4), (4..7, false));
+    assert_eq!(broken(3), (1..5, true));
+    assert_eq!(broken(6), (5..7, true));
 }
 
 #[test]

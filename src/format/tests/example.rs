@@ -3,9 +3,10 @@
 use super::samples::example_segment;
 use super::{blessing, page, spec_path};
 use crate::format::layout::Field;
+use crate::format::scan::is_zero;
 use crate::format::scan::{FrameStep, FrameView, ScanContext, read_frame};
 use crate::format::segment_header::{self, SegmentHeader};
-use crate::format::{Lsn, Meta, frame, is_zero, varint};
+use crate::format::{Lsn, Meta, frame, varint};
 use std::fmt::Write;
 
 const BEGIN: &str = "<!-- dump: vectors/segment-example.bin -->\n";

@@ -42,7 +42,6 @@ pub(crate) fn scan_newest(shared: &Shared, number: u32, control: ControlSlot) ->
         number,
         binding: header.binding(),
         capacity: header.capacity,
-        header_crc,
         max_epoch: u64::MAX,
         from: indexed.from,
         chain: indexed.chain,

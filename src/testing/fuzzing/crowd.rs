@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::small_store::{open, open_read_only};
 use crate::format::constants::coding;
+use crate::format::meta::EventMeta;
 use crate::format::{
-    Binding, Control, ControlSlot, Ending, EventMeta, FIRST_FRAME, FrameBuilder, LiveSet, Lsn, Meta,
-    RecordDraft, SegmentHeader, StoreId, frame_kind, names,
+    Binding, Control, ControlSlot, Ending, FIRST_FRAME, FrameBuilder, LiveSet, Lsn, Meta, RecordDraft,
+    SegmentHeader, StoreId, frame_kind, names,
 };
 use crate::testing::SimDisk;
 

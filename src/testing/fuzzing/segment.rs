@@ -24,7 +24,6 @@ pub fn segment_scan(input: &[u8]) {
         number: header.number,
         binding: header.binding(),
         capacity: header.capacity,
-        header_crc,
         max_epoch: if known & 8 != 0 { header.epoch } else { u64::MAX },
         from: FIRST_FRAME,
         chain: header_crc,
