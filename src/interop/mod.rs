@@ -4,4 +4,10 @@
 //! rule that an appending program could not. What is never done: writing closers, adding missing markers,
 //! skipping a line without saying so.
 
+mod hole;
 pub mod jsonl;
+mod offer;
+mod verdict;
+
+pub use hole::{Hole, HoleReason, Place};
+pub use verdict::{Ending, Verdict};

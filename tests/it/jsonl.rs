@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use sessionlog::event::{Checker, RepairState, Rule, Time};
-use sessionlog::interop::jsonl::{Ending, Hole, HoleReason, MAX_LINE_BYTES, Reader, Verdict};
+use sessionlog::interop::jsonl::{MAX_LINE_BYTES, Reader};
+use sessionlog::interop::{Ending, Hole, HoleReason, Verdict};
 use sessionlog::{Error, ErrorKind};
 
 fn vectors() -> Option<(PathBuf, Value)> {
@@ -34,6 +35,14 @@ fn broken_rules(bytes: &[u8]) -> Vec<Rule> {
         rules.extend(violations.iter().map(|violation| violation.rule));
     }
     rules
+}
+
+fn line_of(hole: &Hole) -> u64 {
+    hole.line().unwrap().0
+}
+
+fn offset_of(hole: &Hole) -> u64 {
+    hole.line().unwrap().1
 }
 
 fn torn(verdict: &Verdict) -> &Hole {
@@ -91,7 +100,7 @@ fn differs(name: &str, bytes: &[u8], judged: &Result<Verdict, Error>) -> bool {
         "invalid-utf8-in-tail-string" => {
             let hole = torn(judged.as_ref().unwrap());
             assert!(matches!(hole.reason, HoleReason::NotUtf8 { .. }), "{name}: {hole}");
-            assert_eq!(hole.line, lines, "{name}");
+            assert_eq!(line_of(hole), lines, "{name}");
         }
         "invalid-utf8-then-torn-tail" => {
             let hole = torn(judged.as_ref().unwrap());
@@ -154,11 +163,11 @@ fn every_variant_gets_its_verdict() {
             "committed-line-unparsable" | "committed-seq-gap" => {
                 let verdict = judged.unwrap_or_else(|error| panic!("{name}: {error}"));
                 let hole = damaged(&verdict);
-                assert_eq!(hole.line, upstream["eventLine"].as_u64().unwrap() + 1, "{name}");
-                assert_eq!(hole.seq, hole.line - 2, "{name}");
+                assert_eq!(line_of(hole), upstream["eventLine"].as_u64().unwrap() + 1, "{name}");
+                assert_eq!(hole.seq, line_of(hole) - 2, "{name}");
                 let newlines = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-                let before = newlines.map(|(at, _)| at + 1).nth(usize::try_from(hole.line).unwrap() - 2);
-                assert_eq!(hole.offset, u64::try_from(before.unwrap()).unwrap(), "{name}");
+                let before = newlines.map(|(at, _)| at + 1).nth(usize::try_from(line_of(hole)).unwrap() - 2);
+                assert_eq!(offset_of(hole), u64::try_from(before.unwrap()).unwrap(), "{name}");
                 if error == "committed-seq-gap" {
                     let found = upstream["gotSeq"].as_str().map(str::to_owned);
                     assert_eq!(hole.reason, HoleReason::Place { found }, "{name}");
@@ -251,19 +260,19 @@ fn a_hole_is_damage_when_a_later_line_ends_a_turn() {
     for hole in ["", "null", "[]", "{", "\0\0\0", "{\"type\":\"x\",\"seq\":7,\"time\":1,\"data\":1}"] {
         let verdict = judge(&file(&[HEADER, &start, hole, &end])).unwrap();
         let found = damaged(&verdict);
-        assert_eq!((found.line, found.seq, verdict.events), (3, 1, 1), "{hole:?}");
-        assert_eq!(found.offset, u64::try_from(HEADER.len() + start.len() + 2).unwrap());
+        assert_eq!((line_of(found), found.seq, verdict.events), (3, 1, 1), "{hole:?}");
+        assert_eq!(offset_of(found), u64::try_from(HEADER.len() + start.len() + 2).unwrap());
         let verdict = judge(&file(&[HEADER, &start, hole, &event("step/start", 2)])).unwrap();
-        assert_eq!(torn(&verdict).line, 3, "{hole:?}");
+        assert_eq!(line_of(torn(&verdict)), 3, "{hole:?}");
     }
     // The line that is out of place may itself be the one that ends a turn; escapes do not hide it.
     let moved = r#"{"type":"turn\/end","seq":5,"time":1,"data":{}}"#;
-    assert_eq!(damaged(&judge(&file(&[HEADER, &start, moved])).unwrap()).line, 3);
-    assert_eq!(damaged(&judge(&file(&[HEADER, &start, "", moved])).unwrap()).line, 3);
+    assert_eq!(line_of(damaged(&judge(&file(&[HEADER, &start, moved])).unwrap())), 3);
+    assert_eq!(line_of(damaged(&judge(&file(&[HEADER, &start, "", moved])).unwrap())), 3);
     // Without its LF it proves nothing.
     let mut bytes = file(&[HEADER, &start, ""]);
     bytes.extend_from_slice(event("turn/end", 2).as_bytes());
-    assert_eq!(torn(&judge(&bytes).unwrap()).line, 3);
+    assert_eq!(line_of(torn(&judge(&bytes).unwrap())), 3);
 }
 
 #[test]
@@ -310,7 +319,7 @@ fn a_malformed_row_is_a_hole() {
     ] {
         let verdict = judge(&file(&[HEADER, &row(data), &event("turn/end", 1)])).unwrap();
         let hole = damaged(&verdict);
-        assert_eq!((hole.line, verdict.events), (2, 0), "{data}");
+        assert_eq!((line_of(hole), verdict.events), (2, 0), "{data}");
         assert!(matches!(hole.reason, HoleReason::PackedRow(_)), "{data}: {hole}");
     }
     let good = row(r#"{"turn":1,"step":1,"index":0,"dt":[],"texts":["a"]}"#);
@@ -377,5 +386,5 @@ fn odd_values_are_kept_or_named_and_depth_needs_no_stack() {
     assert!(matches!(damaged(&judge(&open).unwrap()).reason, HoleReason::NotJson(_)));
     // Behind a hole such a line is looked at, too.
     let behind = file(&[HEADER, "", &line(&nested(300_000)).replace("\"x\"", "\"turn/end\"")]);
-    assert_eq!(damaged(&judge(&behind).unwrap()).line, 2);
+    assert_eq!(line_of(damaged(&judge(&behind).unwrap())), 2);
 }

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use serde::Serialize;
 use sessionlog::event::{Checker, Violation};
-use sessionlog::interop::jsonl::{Ending, Reader};
+use sessionlog::interop::Ending;
+use sessionlog::interop::jsonl::Reader;
 
 use crate::args;
 use crate::failure::{Ended, Failure, Outcome};

@@ -5,7 +5,8 @@
 use std::path::Path;
 
 use serde::Serialize;
-use sessionlog::interop::jsonl::{Ending, Hole, ImportOptions, Imported, find_files, import_file};
+use sessionlog::interop::jsonl::{ImportOptions, Imported, find_files, import_file};
+use sessionlog::interop::{Ending, Hole};
 use sessionlog::{Error, SessionStore};
 
 use crate::args;
@@ -35,8 +36,10 @@ struct Stored<'a> {
 /// What a file had and the session has not.
 #[derive(Serialize)]
 struct Missing<'a> {
-    line: u64,
-    offset: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
     bytes: u64,
     seq: u64,
     reason: &'static str,
@@ -135,8 +138,8 @@ fn report(file: &Path, imported: &Imported, out: &mut Output) -> Result<(), Fail
     let is_damage = matches!(verdict.ending, Ending::Damaged(_));
     let message = hole.map(ToString::to_string).unwrap_or_default();
     let missing = |hole: &Hole| Missing {
-        line: hole.line,
-        offset: hole.offset,
+        line: hole.line().map(|(line, _)| line),
+        offset: hole.line().map(|(_, offset)| offset),
         bytes: verdict.lost_bytes(),
         seq: hole.seq,
         reason: hole.reason.code(),
@@ -174,7 +177,7 @@ fn describe(file: &Path, imported: &Imported, hole: Option<(&Hole, bool)>) {
             verdict.events,
             hole.seq,
             verdict.lost_bytes(),
-            verdict.file_bytes
+            verdict.total_bytes
         )),
         Some((hole, false)) => {
             note(format!("a torn tail of {} bytes was cut: {hole}", verdict.lost_bytes()));

@@ -8,8 +8,9 @@ use std::fs::File;
 use std::io::{BufReader, Seek, SeekFrom};
 use std::path::Path;
 
-use super::hole::Hole;
-use super::reader::{Ending, Reader, Verdict};
+use super::super::hole::Hole;
+use super::super::verdict::{Ending, Verdict};
+use super::reader::Reader;
 use crate::SessionStore;
 use crate::event::{Checker, Header, HeaderNote, Rule, Violation};
 use crate::{Error, ErrorKind, Result};
@@ -114,7 +115,7 @@ fn refusal(path: &Path, hole: &Hole, verdict: &Verdict) -> Error {
         path.display(),
         verdict.events,
         verdict.kept_bytes,
-        verdict.file_bytes
+        verdict.total_bytes
     );
     Error::new(ErrorKind::Corrupt, text)
 }

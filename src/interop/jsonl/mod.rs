@@ -8,7 +8,6 @@
 
 mod export;
 mod find;
-mod hole;
 mod import;
 mod lines;
 mod packed;
@@ -18,9 +17,8 @@ mod writer;
 
 pub use export::{Exported, export_session};
 pub use find::{Found, find_files};
-pub use hole::{Hole, HoleReason};
 pub use import::{ImportOptions, Imported, import_file};
 pub use lines::MAX_LINE_BYTES;
 pub use path::{MAX_FILE_NAME_BYTES, bucket_name, file_name, session_path};
-pub use reader::{Ending, Reader, Verdict};
+pub use reader::Reader;
 pub use writer::{WriteOptions, WrittenFile, write_file};

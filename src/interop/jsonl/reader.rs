@@ -8,50 +8,15 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use super::hole::{Hole, HoleReason};
 use super::lines::{Line, Lines, MAX_LINE_BYTES};
 use super::packed::{PackedRow, is_packed_type};
 use serde_json::value::RawValue;
 
+use super::super::hole::{Hole, HoleReason, Place};
+use super::super::offer::Offer;
+use super::super::verdict::{Ending, Verdict};
 use crate::event::{Checker, Event, Header, HeaderNote, JsonKind, JsonRef, Violation};
 use crate::{Error, ErrorKind, Result};
-
-/// What a session file is, beyond its events.
-#[derive(Debug, Clone)]
-pub struct Verdict {
-    /// Events before the first hole.
-    pub events: u64,
-    /// Bytes of the header and of those events.
-    pub kept_bytes: u64,
-    /// Bytes of the file.
-    pub file_bytes: u64,
-    /// How the events end.
-    pub ending: Ending,
-    /// Packed rows that were expanded.
-    pub packed_rows: u64,
-    /// Events that came out of them.
-    pub packed_events: u64,
-}
-
-impl Verdict {
-    /// Bytes behind the kept ones.
-    #[must_use]
-    pub fn lost_bytes(&self) -> u64 {
-        self.file_bytes.saturating_sub(self.kept_bytes)
-    }
-}
-
-/// How the events of a file end.
-#[non_exhaustive]
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ending {
-    /// With the file.
-    Whole,
-    /// In a torn tail: no later line ends a turn, so a writer died there.
-    Torn(Hole),
-    /// In damage: a later line ends a turn, so what is missing had been there.
-    Damaged(Hole),
-}
 
 /// The events of one file.
 #[derive(Debug)]
@@ -265,7 +230,8 @@ impl<R: BufRead> Reader<R> {
                 self.row = Some(row);
             }
             Item::Hole(reason, ends_turn) => {
-                let hole = Hole { line: self.line, offset, seq: self.next_seq, reason };
+                let at = Place::Line { number: self.line, offset };
+                let hole = Hole { at, seq: self.next_seq, reason };
                 self.stop = Some(Stop::Hole(hole, ends_turn));
             }
         }
@@ -277,21 +243,25 @@ impl<R: BufRead> Reader<R> {
     /// # Errors
     /// Failed reads.
     pub fn finish(mut self) -> Result<Verdict> {
+        self.judge()
+    }
+
+    fn judge(&mut self) -> Result<Verdict> {
         while self.next_entry()?.is_some() {}
+        let mut lost_entries = 0;
         let ending = match self.stop.take() {
             Some(Stop::Hole(hole, ends_turn)) => {
-                if ends_turn || self.later_turn_end()? {
-                    Ending::Damaged(hole)
-                } else {
-                    Ending::Torn(hole)
-                }
+                let later = self.rest()?;
+                lost_entries = later.lines.saturating_add(1);
+                if ends_turn || later.ends_turn { Ending::Damaged(hole) } else { Ending::Torn(hole) }
             }
             _ => Ending::Whole,
         };
         Ok(Verdict {
             events: self.next_seq,
             kept_bytes: self.kept_bytes,
-            file_bytes: self.lines.offset(),
+            total_bytes: self.lines.offset(),
+            lost_entries,
             ending,
             packed_rows: self.packed_rows,
             packed_events: self.packed_events,
@@ -299,12 +269,41 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// Reads to the end of the file.
-    fn later_turn_end(&mut self) -> Result<bool> {
-        let mut found = false;
+    fn rest(&mut self) -> Result<Rest> {
+        let mut rest = Rest { lines: 0, ends_turn: false };
         while let Some(line) = self.lines.next_line().map_err(|error| Error::io("read", &self.path, error))? {
-            found = found || ends_turn(&line);
+            rest.lines += 1;
+            rest.ends_turn = rest.ends_turn || ends_turn(&line);
         }
-        Ok(found)
+        Ok(rest)
+    }
+}
+
+/// What stands behind a hole.
+struct Rest {
+    lines: u64,
+    ends_turn: bool,
+}
+
+impl<R: BufRead> Offer for Reader<R> {
+    fn header(&self) -> &Header {
+        self.header()
+    }
+
+    fn header_notes(&self) -> &[HeaderNote] {
+        self.header_notes()
+    }
+
+    fn next_event(&mut self) -> Result<Option<Event>> {
+        Self::next_event(self)
+    }
+
+    fn place(&self) -> String {
+        format!("{} line {}", self.path.display(), self.line)
+    }
+
+    fn finish(&mut self) -> Result<Verdict> {
+        self.judge()
     }
 }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::small_store::open;
 use crate::event::Checker;
-use crate::interop::jsonl::{Ending, Reader};
+use crate::interop::Ending;
+use crate::interop::jsonl::Reader;
 use crate::testing::SimDisk;
 
 /// A session's file.
@@ -14,7 +15,7 @@ pub fn jsonl_import(input: &[u8]) {
     let mut checker = Checker::new();
     while let Ok(Some(_)) = reader.check_next(&mut checker) {}
     let Ok(verdict) = reader.finish() else { return };
-    assert!(verdict.kept_bytes <= verdict.file_bytes && verdict.file_bytes == input.len() as u64);
+    assert!(verdict.kept_bytes <= verdict.total_bytes && verdict.total_bytes == input.len() as u64);
     let mut reader = Reader::new(input, "input.jsonl").expect("it was read before");
     let store = open(Arc::new(SimDisk::new())).expect("a new store opens");
     let Ok(mut import) = store.import(header.clone()) else { return };

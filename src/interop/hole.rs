@@ -1,21 +1,57 @@
-//! A line that cannot be an event of its place (rule X1), and what it means for the file.
+//! A line or row that cannot be an event of its place (rule X1).
 
 use std::fmt;
 
-/// The first line of a file that is not the event of its place.
+/// The first line or row of a session that is not the event of its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hole {
-    /// The line, from 1; the header is line 1.
-    pub line: u64,
-    /// The byte offset of the line's first byte.
-    pub offset: u64,
+    /// Where it stands.
+    pub at: Place,
     /// The sequence number that belongs there.
     pub seq: u64,
     /// Why it is none.
     pub reason: HoleReason,
 }
 
-/// Why a line is a hole.
+/// A place in somebody's file.
+#[non_exhaustive]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A line of a JSONL file.
+    Line {
+        /// From 1; the header is line 1.
+        number: u64,
+        /// The byte offset of its first byte.
+        offset: u64,
+    },
+    /// A row of a database's `events`.
+    Row {
+        /// Its `seq` as stored.
+        seq: i64,
+    },
+}
+
+impl Hole {
+    /// The line and the byte offset of its first byte, in a file of lines.
+    #[must_use]
+    pub fn line(&self) -> Option<(u64, u64)> {
+        match self.at {
+            Place::Line { number, offset } => Some((number, offset)),
+            Place::Row { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line { number, offset } => write!(f, "line {number} (byte {offset})"),
+            Self::Row { seq } => write!(f, "row {seq}"),
+        }
+    }
+}
+
+/// Why a line or row is a hole.
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HoleReason {
@@ -65,7 +101,7 @@ impl HoleReason {
 
 impl fmt::Display for Hole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {} (byte {}): ", self.line, self.offset)?;
+        write!(f, "{}: ", self.at)?;
         match &self.reason {
             HoleReason::Unterminated => f.write_str("the line has no end; its writer may have died in it"),
             HoleReason::NotUtf8 { at } => write!(f, "not UTF-8 at byte {at} of the line"),
@@ -80,7 +116,7 @@ impl fmt::Display for Hole {
             }
             HoleReason::PackedRow(why) => write!(f, "a packed row that cannot be expanded: {why}"),
             HoleReason::TooLong { length } => {
-                write!(f, "the line has {length} bytes; at most {} are read", super::MAX_LINE_BYTES)
+                write!(f, "the line has {length} bytes; at most {} are read", super::jsonl::MAX_LINE_BYTES)
             }
         }
     }
