@@ -76,8 +76,8 @@ pub use log::{BackupReport, Cut, Durability, Finding, LogCounters, Loss, Recover
 pub use store::{
     Appended, Counters, CreateOptions, DetachGuard, Events, FlushTicket, Flushing, ForkOptions, Import,
     Invariants, ListenerId, MAX_FORK_DEPTH, MAX_HEADER_BYTES, MAX_SEGMENT_BYTES, MAX_SUBSCRIPTION,
-    MIN_SEGMENT_BYTES, MemorySession, Notice, Origin, Prepared, Provenance, ResumeOptions, Resumed, Session,
-    SessionReader, SessionStore, Stat, StoreOptions, Stored, Subscription,
+    MIN_SEGMENT_BYTES, MemorySession, Notice, Origin, Prepared, Provenance, Published, ResumeOptions,
+    Resumed, Session, SessionReader, SessionStore, Stat, StoreOptions, Stored, Subscription,
 };
 
 pub use error::{Error, ErrorKind, Result};

@@ -5,6 +5,7 @@
 //! skipping a line without saying so.
 
 mod hole;
+pub mod import;
 pub mod jsonl;
 mod offer;
 mod verdict;

@@ -5,7 +5,6 @@ use crate::Result;
 use crate::event::{Event, Header, HeaderNote};
 
 /// See the module. Events come in order, each the one of its place, until the first hole.
-#[allow(dead_code, reason = "the databases to come are its second kind")]
 pub(crate) trait Offer {
     /// The session's header.
     fn header(&self) -> &Header;
@@ -18,6 +17,9 @@ pub(crate) trait Offer {
 
     /// Where the last event stood, for messages.
     fn place(&self) -> String;
+
+    /// Bytes read so far.
+    fn consumed(&self) -> u64;
 
     /// Looks at the rest and says how the events end. Events that were not asked for are passed over.
     fn finish(&mut self) -> Result<Verdict>;

@@ -145,6 +145,8 @@ pub(super) struct SeedFold {
     pub(super) surface: Surface,
     pub(super) rules: Option<Rules>,
     pub(super) violations: Vec<Violation>,
+    /// All of them: whoever collects may drop some of `violations`.
+    pub(super) violation_count: u64,
     checker: Checker,
 }
 
@@ -155,6 +157,7 @@ impl SeedFold {
             surface: Surface::new(),
             rules: Rules::new(policy),
             violations: Vec::new(),
+            violation_count: 0,
             checker: Checker::new(),
         }
     }
@@ -177,8 +180,10 @@ impl SeedFold {
         staged.push(&new).map_err(|error| named(error, seq))?;
         staged.commit();
         self.next_seq = seq.saturating_add(1);
-        let found = self.checker.observe(event).iter().filter(|one| rules::is_ours(one.rule));
-        self.violations.extend(found.cloned());
+        for one in self.checker.observe(event).iter().filter(|one| rules::is_ours(one.rule)) {
+            self.violations.push(one.clone());
+            self.violation_count += 1;
+        }
         if let Some(rules) = &mut self.rules {
             rules.replay(event);
         }
@@ -188,5 +193,5 @@ impl SeedFold {
 
 fn named(error: Error, seq: u64) -> Error {
     let kind = error.kind();
-    error.wrap(kind, format!("event {seq} of the seed is refused"))
+    error.wrap(kind, format!("event {seq} is refused"))
 }

@@ -167,7 +167,7 @@ fn header(engine: &Engine, parent: &SessionEntry, cut: u64, options: ForkOptions
 }
 
 /// A reference to whoever holds the event before the cut; a new session when there is none, or when it is too deep.
-fn opening(engine: &Engine, parent: &SessionEntry, cut: u64) -> Result<Opening> {
+pub(super) fn opening(engine: &Engine, parent: &SessionEntry, cut: u64) -> Result<Opening> {
     let Some(last) = cut.checked_sub(1) else { return Ok(Opening::Create) };
     let mut holder = parent.clone();
     let mut found = None;

@@ -15,12 +15,12 @@ pub(super) fn create(dense: u64, header: &Header, staged: bool, more: bool) -> E
     Entry { record: draft.seal(&meta), note: Note::Create { dense, id, header: text, staged } }
 }
 
-/// A new session that begins with another one's events.
-pub(super) fn fork(dense: u64, header: &Header, fork: Fork, more: bool) -> Entry {
+/// A new session that begins with another one's events; `staged` as for [`create`].
+pub(super) fn fork(dense: u64, header: &Header, fork: Fork, staged: bool, more: bool) -> Entry {
     let (id, text, draft) = opening(header);
     let Fork { parent, ancestor, cut } = fork;
-    let meta = Meta::Fork(ForkMeta { more, staged: false, dense, parent, ancestor, cut });
-    Entry { record: draft.seal(&meta), note: Note::Fork { dense, id, header: text, fork, staged: false } }
+    let meta = Meta::Fork(ForkMeta { more, staged, dense, parent, ancestor, cut });
+    Entry { record: draft.seal(&meta), note: Note::Fork { dense, id, header: text, fork, staged } }
 }
 
 /// The end of a session.

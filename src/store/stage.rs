@@ -1,6 +1,6 @@
 //! The way of a new session's first batch into the log, in pieces when it is large (F10).
 //!
-//! Always: the session appears whole or not at all. Up to 1 MiB it is one batch; past that its records are staged,
+//! Always: a new session appears whole or not at all. Up to 1 MiB it is one batch; past that its records are staged,
 //! invisible until the publish record that the last batch ends with. Never: a lock is held while it waits for room,
 //! and never more than two pieces are in memory at a time.
 
@@ -19,6 +19,9 @@ use super::records;
 const STAGED_PAST: usize = 1 << 20;
 /// Encoded bytes of a piece of a staged session.
 const PIECE: usize = 256 << 10;
+/// Encoded bytes past which the rest of a known session becomes more than one batch: it cannot be staged. Every batch
+/// leaves the session a prefix of what comes in, so that a second try goes on from there.
+const EXTENSION: usize = 32 << 20;
 
 /// What the first record of the batch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +32,15 @@ pub(super) enum Opening {
     Fork(Fork),
     /// A stored session goes on; with `accept_loss` up to this seq.
     Resume { accept_loss: Option<u64> },
+    /// A stored session gets more events from elsewhere.
+    Extend,
+}
+
+impl Opening {
+    /// A session that is not there yet, and so can be staged.
+    fn is_new(self) -> bool {
+        matches!(self, Self::Create | Self::Fork(_))
+    }
 }
 
 /// See the module.
@@ -54,11 +66,13 @@ impl Stage {
     /// Adds the next event. Writes pieces and waits for room as needed: called without any lock.
     pub(super) fn push(&mut self, event: &Event) -> Result<()> {
         self.add(event)?;
-        let limit = if self.is_staged { PIECE } else { STAGED_PAST };
-        if self.bytes >= limit && self.opening == Opening::Create {
-            self.write_piece()?;
-        }
-        Ok(())
+        let limit = match self.opening {
+            _ if self.is_staged => PIECE,
+            Opening::Create | Opening::Fork(_) => STAGED_PAST,
+            Opening::Extend => EXTENSION,
+            Opening::Resume { .. } => return Ok(()),
+        };
+        if self.bytes >= limit { self.write_piece() } else { Ok(()) }
     }
 
     /// Adds the next event to the last batch. Neither writes nor waits.
@@ -77,7 +91,7 @@ impl Stage {
     pub(super) fn finish(&mut self) -> Result<Option<Lsn>> {
         let has_events = self.last.is_some();
         let mut batch = Vec::with_capacity(self.sealed.len() + 2);
-        batch.extend(self.first_record(has_events));
+        batch.extend(self.first_record(false, has_events));
         let front = batch.len();
         batch.append(&mut self.sealed);
         let events = batch.len();
@@ -122,27 +136,26 @@ impl Stage {
 
     fn write_piece(&mut self) -> Result<()> {
         let mut piece = Vec::with_capacity(self.sealed.len() + 2);
-        if !self.is_staged {
-            piece.push(records::create(self.dense, &self.header, true, self.last.is_some()));
-        }
+        piece.extend(self.first_record(true, self.last.is_some()));
         piece.append(&mut self.sealed);
         if let Some((last, seq)) = self.last.take() {
             piece.push(last.seal(self.dense, seq, false));
         }
         self.bytes = 0;
         self.engine.append_waiting(&piece)?;
-        self.is_staged = true;
+        self.is_staged = self.opening.is_new();
         Ok(())
     }
 
-    fn first_record(&self, more: bool) -> Option<Entry> {
+    fn first_record(&self, staged: bool, more: bool) -> Option<Entry> {
         match self.opening {
-            Opening::Create if self.is_staged => None,
-            Opening::Create => Some(records::create(self.dense, &self.header, false, more)),
-            Opening::Fork(fork) => Some(records::fork(self.dense, &self.header, fork, more)),
+            _ if self.is_staged => None,
+            Opening::Create => Some(records::create(self.dense, &self.header, staged, more)),
+            Opening::Fork(fork) => Some(records::fork(self.dense, &self.header, fork, staged, more)),
             Opening::Resume { accept_loss } => {
                 accept_loss.map(|next_seq| records::accept_loss(self.dense, next_seq, more))
             }
+            Opening::Extend => None,
         }
     }
 }

@@ -101,13 +101,26 @@ impl SessionStore {
         guard.announce()
     }
 
-    /// Brings a session in event by event, for seeds that do not fit in memory. It does not become live.
+    /// Brings a session in event by event, for seeds that do not fit in memory. It does not become live. Of a session
+    /// that is stored already only what is new is added, and a child of a stored parent refers to the events that it
+    /// inherited: see [`Published`](super::Published).
     ///
     /// # Errors
-    /// [`Exists`](ErrorKind::Exists) when the id is live or stored.
+    /// [`Exists`](ErrorKind::Exists) when the id is live; [`Conflict`](ErrorKind::Conflict) when another session of
+    /// that id is stored; [`Corrupt`](ErrorKind::Corrupt) when the stored one is not whole.
     pub fn import(&self, header: Header) -> Result<Import> {
         self.check_writer()?;
         Import::begin(self.engine(), &self.inner.live, header)
+    }
+
+    /// What [`import`](Self::import) would do, and refuse: nothing is written, also in a store that was opened for
+    /// reading.
+    ///
+    /// # Errors
+    /// As [`import`](Self::import).
+    pub fn rehearse_import(&self, header: &Header) -> Result<Import> {
+        self.check_open()?;
+        Import::rehearse(self.engine(), &self.inner.live, header)
     }
 
     /// The live session of this id.

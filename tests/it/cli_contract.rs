@@ -46,15 +46,16 @@ fn check_names_lines_that_are_out_of_place() {
 #[test]
 fn a_refused_import_names_the_file_and_a_path_that_is_not_there_has_its_line() {
     let tool = with_session();
-    let file = tool.file("again.jsonl", lines_of(&LINES));
+    let other = LINES.map(|line| line.replace("\"time\":", "\"time\":1"));
+    let file = tool.file("other.jsonl", lines_of(&other));
     let ran = tool.run(["import".as_ref(), "--json".as_ref(), file.as_os_str(), "nowhere".as_ref()]).exits(1);
     let lines = ran.json();
     let of = |name: &str| {
         let named = |line: &&Value| line["file"].as_str().is_some_and(|file| file.ends_with(name));
         lines.iter().find(named).unwrap_or_else(|| panic!("{name}: {}", ran.out))["error"]["kind"].clone()
     };
-    assert_eq!((of("again.jsonl"), of("nowhere")), (json!("exists"), json!("not-found")));
-    assert!(ran.err.contains("again.jsonl") && ran.err.contains("nowhere"), "{}", ran.err);
+    assert_eq!((of("other.jsonl"), of("nowhere")), (json!("conflict"), json!("not-found")));
+    assert!(ran.err.contains("other.jsonl") && ran.err.contains("nowhere"), "{}", ran.err);
 }
 
 /// Who reads one line of what a command prints and goes away has not asked it to stop half-way.

@@ -25,6 +25,7 @@ mod store_damage;
 mod store_edges;
 mod store_fixture;
 mod store_fork;
+mod store_import;
 mod store_lifecycle;
 mod store_listeners;
 mod store_resume;

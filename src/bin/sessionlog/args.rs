@@ -40,7 +40,7 @@ pub(crate) enum Command {
     /// The child that `demo` starts and kills
     #[command(hide = true)]
     DemoChild,
-    /// Store the sessions of JSONL files; exit 1 if any was refused
+    /// Store the sessions of other programs' files; exit 1 if any was refused
     Import(Import),
     /// Write sessions to files
     Export(Export),
@@ -80,7 +80,8 @@ impl Command {
     /// Whether it leaves more behind than what it prints.
     pub(crate) fn changes_something(&self) -> bool {
         match self {
-            Self::Import(_) | Self::Export(_) | Self::Fork(_) | Self::Delete(_) | Self::Record(_) => true,
+            Self::Import(import) => !import.dry_run,
+            Self::Export(_) | Self::Fork(_) | Self::Delete(_) | Self::Record(_) => true,
             Self::Repair(repair) => !repair.dry_run,
             _ => false,
         }
@@ -96,12 +97,15 @@ pub(crate) struct Demo {
 
 #[derive(Debug, Args)]
 pub(crate) struct Import {
-    /// Files, and folders to search for *.jsonl
+    /// Files of any name, JSONL or SQLite as their content says, and folders to search for *.jsonl
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// Store the events before a hole that is damage, and say what is missing
     #[arg(long)]
     pub(crate) salvage: bool,
+    /// Say what would happen, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]

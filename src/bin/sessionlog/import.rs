@@ -1,11 +1,11 @@
-//! `import`: JSONL files as stored sessions.
+//! `import`: other programs' files as stored sessions.
 //!
 //! What always holds: one bad file stops no other one; each is reported.
 
 use std::path::Path;
 
 use serde::Serialize;
-use sessionlog::interop::jsonl::{ImportOptions, Imported, find_files, import_file};
+use sessionlog::interop::import::{Fate, ImportOptions, Imported, Importer, Item, Survey, Target, survey};
 use sessionlog::interop::{Ending, Hole};
 use sessionlog::{Error, SessionStore};
 
@@ -15,12 +15,25 @@ use crate::output::{Output, printable, say};
 use crate::progress::Progress;
 use crate::stores::Stores;
 
+/// Sessions that share a flush.
+const GROUP: usize = 256;
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Stored<'a> {
     file: &'a Path,
     session: &'a str,
+    result: &'static str,
     events: u64,
+    /// How many events the store has; only where that is not `events`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored: Option<u64>,
+    /// The first event that is new, of a session that was known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<u64>,
+    /// How many events it shares with its parent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inherited: Option<u64>,
     #[serde(skip_serializing_if = "is_zero")]
     packed_rows: u64,
     #[serde(skip_serializing_if = "is_zero")]
@@ -64,59 +77,114 @@ fn is_zero(number: &u64) -> bool {
 }
 
 pub(crate) fn run(stores: &Stores, args: &args::Import, out: &mut Output) -> Ended {
-    let mut files = Vec::new();
-    let mut refused = 0_u64;
-    for path in &args.paths {
-        let found = find_files(path);
-        if found.files.is_empty() && found.errors.is_empty() {
-            say(format_args!("{}: no *.jsonl file in it", path.display()));
-        }
-        files.extend(found.files);
-        for error in found.errors {
-            refused += 1;
-            refuse(error.path().unwrap_or(path), &error, out)?;
-        }
+    let survey = survey(&args.paths);
+    for path in &survey.empty {
+        say(format_args!("{}: no *.jsonl file in it", path.display()));
     }
-    let store = stores.open_or_create()?;
-    let mut stored = 0_u64;
+    let mut tally = Tally::default();
+    for error in &survey.errors {
+        tally.refused += 1;
+        refuse(error.path().unwrap_or(Path::new("")), error, out)?;
+    }
     let options = ImportOptions { salvage: args.salvage };
-    let progress = Progress::new("files imported", u64::try_from(files.len()).ok());
-    for file in &files {
-        match import_one(&store, file, options, out) {
-            Ok(true) => stored += 1,
-            Ok(false) => refused += 1,
-            Err(failure) => {
-                // Why it ended early says more than how it closed.
-                let _ = store.close();
-                return Err(failure);
-            }
+    if args.dry_run {
+        // Where there is no store, everything is new.
+        let store = if stores.path().exists() { Some(stores.read()?) } else { None };
+        let mut importer = Importer::new(Target::Rehearsal(store.as_ref()), options);
+        take_all(&survey, &mut importer, None, &mut tally, out)?;
+        say(format_args!("dry run, nothing was written: {tally}"));
+    } else {
+        let store = stores.open_or_create()?;
+        let mut importer = Importer::new(Target::Store(&store), options);
+        if let Err(failure) = take_all(&survey, &mut importer, Some(&store), &mut tally, out) {
+            // Why it ended early says more than how it closed.
+            let _ = store.close();
+            return Err(failure);
         }
-        progress.add(1);
+        store.close()?;
+        say(format_args!("{tally}"));
     }
-    drop(progress);
-    store.close()?;
-    say(format_args!("{stored} sessions stored, {refused} files refused"));
-    Ok(Outcome::findings_if(refused > 0))
+    Ok(Outcome::findings_if(tally.refused > 0))
 }
 
-/// Whether the file's session was stored. What makes the store unusable is a failure.
-fn import_one(
-    store: &SessionStore,
-    file: &Path,
-    options: ImportOptions,
-    out: &mut Output,
-) -> Result<bool, Failure> {
-    match import_file(store, file, options) {
-        Ok(imported) => {
-            report(file, &imported, out)?;
-            Ok(true)
-        }
-        Err(error) if error.is_poisoned() || error.is_closed() => Err(error.into()),
-        Err(error) => {
-            refuse(file, &error, out)?;
-            Ok(false)
+/// How many sessions came to what.
+#[derive(Default)]
+struct Tally {
+    stored: u64,
+    extended: u64,
+    unchanged: u64,
+    refused: u64,
+}
+
+impl Tally {
+    fn count(&mut self, fate: &Fate) {
+        match fate {
+            Fate::Extended { .. } => self.extended += 1,
+            Fate::Unchanged { .. } => self.unchanged += 1,
+            _ => self.stored += 1,
         }
     }
+}
+
+impl std::fmt::Display for Tally {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { stored, extended, unchanged, refused } = self;
+        write!(f, "{stored} sessions stored, {extended} extended, {unchanged} unchanged, {refused} refused")
+    }
+}
+
+/// Imports one item after the other. What is reported as stored is durable: reports wait for the flush of a group.
+fn take_all(
+    survey: &Survey,
+    importer: &mut Importer<'_>,
+    store: Option<&SessionStore>,
+    tally: &mut Tally,
+    out: &mut Output,
+) -> Result<(), Failure> {
+    let total = survey.items.iter().map(|item| item.bytes).sum();
+    let progress = Progress::bytes("imported", total);
+    let mut waiting = Vec::new();
+    for item in &survey.items {
+        let mut done = 0;
+        let result = importer.take(item, &mut |read| {
+            progress.add(read.min(item.bytes).saturating_sub(done));
+            done = done.max(read.min(item.bytes));
+        });
+        progress.add(item.bytes.saturating_sub(done));
+        match result {
+            Err(error) if error.is_poisoned() || error.is_closed() => return Err(error.into()),
+            result => waiting.push((item, result)),
+        }
+        if waiting.len() >= GROUP {
+            settle(&mut waiting, store, tally, out)?;
+        }
+    }
+    settle(&mut waiting, store, tally, out)
+}
+
+/// Makes a group durable and reports it.
+fn settle(
+    waiting: &mut Vec<(&Item, sessionlog::Result<Imported>)>,
+    store: Option<&SessionStore>,
+    tally: &mut Tally,
+    out: &mut Output,
+) -> Result<(), Failure> {
+    if let Some(store) = store {
+        store.flush()?;
+    }
+    for (item, result) in waiting.drain(..) {
+        match result {
+            Ok(imported) => {
+                tally.count(&imported.fate);
+                report(&item.path, &imported, out)?;
+            }
+            Err(error) => {
+                tally.refused += 1;
+                refuse(&item.path, &error, out)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn refuse(file: &Path, error: &Error, out: &mut Output) -> std::io::Result<()> {
@@ -149,7 +217,15 @@ fn report(file: &Path, imported: &Imported, out: &mut Output) -> Result<(), Fail
         out.json(&Stored {
             file,
             session: &imported.id,
+            result: name_of(&imported.fate),
             events: verdict.events,
+            stored: stored_more(imported),
+            from: if let Fate::Extended { from } = &imported.fate { Some(*from) } else { None },
+            inherited: if let Fate::Forked { inherited, .. } = &imported.fate {
+                Some(*inherited)
+            } else {
+                None
+            },
             packed_rows: verdict.packed_rows,
             packed_events: verdict.packed_events,
             torn: hole.filter(|_| !is_damage).map(missing),
@@ -158,10 +234,41 @@ fn report(file: &Path, imported: &Imported, out: &mut Output) -> Result<(), Fail
         })?;
     } else {
         let id = printable(&imported.id);
-        out.line(format_args!("{id}  {} events  {}", verdict.events, file.display()))?;
+        let words = words_of(imported);
+        let fate = printable(&words);
+        out.line(format_args!("{id}  {} events  {fate}  {}", verdict.events, file.display()))?;
     }
     describe(file, imported, hole.map(|hole| (hole, is_damage)));
     Ok(())
+}
+
+fn name_of(fate: &Fate) -> &'static str {
+    match fate {
+        Fate::Created => "stored",
+        Fate::Forked { .. } => "forked",
+        Fate::Extended { .. } => "extended",
+        Fate::Unchanged { .. } => "unchanged",
+        _ => "done",
+    }
+}
+
+/// How many events the store has, where it has more than the file.
+fn stored_more(imported: &Imported) -> Option<u64> {
+    match imported.fate {
+        Fate::Unchanged { stored } => Some(stored).filter(|stored| *stored > imported.verdict.events),
+        _ => None,
+    }
+}
+
+fn words_of(imported: &Imported) -> String {
+    match (&imported.fate, stored_more(imported)) {
+        (Fate::Forked { parent, inherited }, _) => {
+            format!("stored, {inherited} of them shared with {parent}")
+        }
+        (Fate::Extended { from }, _) => format!("extended from event {from} on"),
+        (Fate::Unchanged { .. }, Some(stored)) => format!("unchanged, the store has {stored}"),
+        (fate, _) => name_of(fate).to_owned(),
+    }
 }
 
 /// What a person should know of a file that was stored.

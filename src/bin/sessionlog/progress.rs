@@ -16,6 +16,18 @@ use crate::output::on_terminal;
 const QUIET: Duration = Duration::from_secs(1);
 const REDRAW: Duration = Duration::from_millis(100);
 
+const COUNTED: &str = "{spinner} {wide_bar} {pos}/{len} {msg}";
+const ENDLESS: &str = "{spinner} {elapsed} {msg}";
+const BYTES: &str =
+    "{spinner} {wide_bar} {binary_bytes}/{binary_total_bytes} {msg}, {binary_bytes_per_sec}, {eta} left";
+
+/// What is drawn.
+struct Shown {
+    what: &'static str,
+    total: Option<u64>,
+    template: &'static str,
+}
+
 /// A count of things done, maybe out of a number of things to do.
 pub(crate) struct Progress {
     done: Arc<AtomicU64>,
@@ -23,10 +35,19 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// `what` says what is going on.
+    /// Things that are counted; `what` says what is going on.
     pub(crate) fn new(what: &'static str, total: Option<u64>) -> Self {
+        Self::start(Shown { what, total, template: if total.is_some() { COUNTED } else { ENDLESS } })
+    }
+
+    /// Bytes out of a total, with the rate and the remaining time.
+    pub(crate) fn bytes(what: &'static str, total: u64) -> Self {
+        Self::start(Shown { what, total: Some(total), template: BYTES })
+    }
+
+    fn start(shown: Shown) -> Self {
         let done = Arc::new(AtomicU64::new(0));
-        let drawer = on_terminal().then(|| drawer(what, total, Arc::clone(&done))).flatten();
+        let drawer = on_terminal().then(|| drawer(shown, Arc::clone(&done))).flatten();
         Self { done, drawer }
     }
 
@@ -46,22 +67,19 @@ impl Drop for Progress {
 }
 
 /// Without a thread there is no progress to see, and that is all.
-fn drawer(
-    what: &'static str,
-    total: Option<u64>,
-    done: Arc<AtomicU64>,
-) -> Option<(Sender<()>, JoinHandle<()>)> {
+fn drawer(shown: Shown, done: Arc<AtomicU64>) -> Option<(Sender<()>, JoinHandle<()>)> {
     let (stop, stopped) = bounded(0);
-    let draw = move || draw(what, total, &done, &stopped);
+    let draw = move || draw(&shown, &done, &stopped);
     let thread = thread::Builder::new().name("progress".to_owned()).spawn(draw).ok()?;
     Some((stop, thread))
 }
 
-fn draw(what: &'static str, total: Option<u64>, done: &AtomicU64, stopped: &Receiver<()>) {
+fn draw(shown: &Shown, done: &AtomicU64, stopped: &Receiver<()>) {
     if stopped.recv_timeout(QUIET) != Err(RecvTimeoutError::Timeout) {
         return;
     }
-    let bar = bar(what, total);
+    // The rate counts the quiet second as well.
+    let bar = bar(shown).with_elapsed(QUIET);
     loop {
         bar.set_position(done.load(Ordering::Relaxed));
         bar.tick();
@@ -72,12 +90,10 @@ fn draw(what: &'static str, total: Option<u64>, done: &AtomicU64, stopped: &Rece
     bar.finish_and_clear();
 }
 
-fn bar(what: &'static str, total: Option<u64>) -> ProgressBar {
-    let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
-    let template =
-        if total.is_some() { "{spinner} {wide_bar} {pos}/{len} {msg}" } else { "{spinner} {elapsed} {msg}" };
-    if let Ok(style) = ProgressStyle::with_template(template) {
+fn bar(shown: &Shown) -> ProgressBar {
+    let bar = shown.total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+    if let Ok(style) = ProgressStyle::with_template(shown.template) {
         bar.set_style(style);
     }
-    bar.with_message(what)
+    bar.with_message(shown.what)
 }

@@ -7,8 +7,6 @@
 //! Layout below a root folder: `cwd-<first 12 hex digits of sha256(cwd)>/<id>.jsonl`, or `_no-cwd/<id>.jsonl`.
 
 mod export;
-mod find;
-mod import;
 mod lines;
 mod packed;
 mod path;
@@ -16,8 +14,6 @@ mod reader;
 mod writer;
 
 pub use export::{Exported, export_session};
-pub use find::{Found, find_files};
-pub use import::{ImportOptions, Imported, import_file};
 pub use lines::MAX_LINE_BYTES;
 pub use path::{MAX_FILE_NAME_BYTES, bucket_name, file_name, session_path};
 pub use reader::Reader;

@@ -302,6 +302,10 @@ impl<R: BufRead> Offer for Reader<R> {
         format!("{} line {}", self.path.display(), self.line)
     }
 
+    fn consumed(&self) -> u64 {
+        self.lines.offset()
+    }
+
     fn finish(&mut self) -> Result<Verdict> {
         self.judge()
     }

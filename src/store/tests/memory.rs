@@ -102,7 +102,7 @@ fn seeds_are_refused_whole_and_by_name() {
     );
     let error = MemorySession::with_seed(header(), vec![good.clone(), late]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Sources);
-    assert!(error.to_string().contains("event 1 of the seed"), "{error}");
+    assert!(error.to_string().contains("event 1 is refused"), "{error}");
     let bare = line(r#"{"type":"user/message","seq":1,"time":1,"data":{}}"#);
     assert_eq!(
         MemorySession::with_seed(header(), vec![good.clone(), bare]).unwrap_err().kind(),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::small_store::open;
+use crate::Durability;
 use crate::event::Checker;
 use crate::interop::Ending;
 use crate::interop::jsonl::Reader;
@@ -29,7 +30,7 @@ pub fn jsonl_import(input: &[u8]) {
     if lines.len() as u64 != verdict.events + 1 {
         return;
     }
-    import.publish().expect("what was pushed is published");
+    import.publish(Durability::Durable).expect("what was pushed is published");
     let session = store.open(header.id()).expect("what was published is there");
     let stored = std::iter::once(session.header().to_line())
         .chain(session.events().map(|event| event.expect("what was published is read").to_line()));

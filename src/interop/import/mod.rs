@@ -1,0 +1,108 @@
+//! Other programs' files as stored sessions (rules X1, I, L).
+//!
+//! What always holds: a session comes in whole or not at all, and one bad file stops no other one. What is stored
+//! already stays as it is: importing twice is importing once, and a longer version of a session adds its new events.
+//! What a file is, its content says. What is never done: writing closers, adding markers, storing what breaks I2-I4,
+//! J or the envelope's shape, writing to the files.
+
+mod find;
+mod item;
+mod order;
+mod take;
+
+use std::path::{Path, PathBuf};
+
+pub use find::{Found, find_files};
+pub use item::Item;
+pub use take::{Fate, Imported};
+
+use crate::{Error, Result, SessionStore};
+
+/// How files are imported.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ImportOptions {
+    /// Import the events before a hole that is damage. Without it such a session is refused.
+    pub salvage: bool,
+}
+
+/// What the sessions go to.
+#[derive(Debug, Clone, Copy)]
+pub enum Target<'a> {
+    /// A store.
+    Store(&'a SessionStore),
+    /// Nowhere: what would happen is told. The store, if there is one, may be open for reading only.
+    Rehearsal(Option<&'a SessionStore>),
+}
+
+/// The sessions that were found at some paths, in the order in which they are to be imported: parents before their
+/// children, otherwise as they were found.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// The sessions; a file that does not even begin like one is an item too, and is refused when it is taken.
+    pub items: Vec<Item>,
+    /// Files and folders that could not be looked at.
+    pub errors: Vec<Error>,
+    /// Folders without any file of sessions.
+    pub empty: Vec<PathBuf>,
+}
+
+/// Looks at the files, and in the folders, at `paths`. Of every session only its header is read.
+#[must_use]
+pub fn survey(paths: &[PathBuf]) -> Survey {
+    let mut survey = Survey::default();
+    for path in paths {
+        let found = find_files(path);
+        if found.files.is_empty() && found.errors.is_empty() {
+            survey.empty.push(path.clone());
+        }
+        survey.errors.extend(found.errors);
+        for file in found.files {
+            match item::items(&file) {
+                Ok(items) => survey.items.extend(items),
+                Err(error) => survey.errors.push(error),
+            }
+        }
+    }
+    order::parents_first(&mut survey.items);
+    survey
+}
+
+/// Takes sessions in, one after the other.
+///
+/// They are durable after the next [`flush`](crate::SessionStore::flush) of the store, or when it is closed.
+#[derive(Debug)]
+pub struct Importer<'a> {
+    target: Target<'a>,
+    options: ImportOptions,
+}
+
+impl<'a> Importer<'a> {
+    /// Into `target`.
+    #[must_use]
+    pub fn new(target: Target<'a>, options: ImportOptions) -> Self {
+        Self { target, options }
+    }
+
+    /// Takes in the session of `item`. `progress` is told how many of its bytes were read, now and then.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is no session; damage, unless it is salvaged (kind `Corrupt`: the message says
+    /// where, why, and what could be kept); events that break I2-I4, J or the envelope's shape; an id that stands for
+    /// another session in the store (kind `Conflict`, with the first event that differs) or is live there (kind
+    /// `Exists`); errors of the store. The store has then what it had before.
+    pub fn take(&mut self, item: &Item, progress: &mut dyn FnMut(u64)) -> Result<Imported> {
+        let mut offer = item.open()?;
+        take::take(self.target, &mut offer, &item.path, self.options, progress)
+    }
+}
+
+/// Imports the one session in the file at `path`, durably.
+///
+/// # Errors
+/// As [`Importer::take`].
+pub fn import_file(store: &SessionStore, path: &Path, options: ImportOptions) -> Result<Imported> {
+    let mut importer = Importer::new(Target::Store(store), options);
+    let imported = importer.take(&Item::file(path), &mut |_| {})?;
+    store.flush()?;
+    Ok(imported)
+}

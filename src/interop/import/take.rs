@@ -1,0 +1,100 @@
+//! One session on its way into a store, read once.
+
+use std::path::Path;
+
+use super::super::hole::Hole;
+use super::super::offer::Offer;
+use super::super::verdict::{Ending, Verdict};
+use super::{ImportOptions, Target};
+use crate::event::{HeaderNote, Violation};
+use crate::{Durability, Error, ErrorKind, Result};
+use crate::{Import, Published};
+
+/// Notes that are kept of one session; further ones are only counted.
+const KEPT_NOTES: usize = 16;
+/// Events between two reports of progress.
+const PROGRESS_STEP: u64 = 512;
+
+/// A session that was imported.
+#[derive(Debug)]
+pub struct Imported {
+    /// The session's id, from the header.
+    pub id: String,
+    /// What became of it in the store.
+    pub fate: Fate,
+    /// What was offered.
+    pub verdict: Verdict,
+    /// Odd header fields that were kept.
+    pub header_notes: Vec<HeaderNote>,
+    /// The first violations of I5-I10 and M. They do not stop an import.
+    pub notes: Vec<Violation>,
+    /// All violations of I5-I10 and M.
+    pub note_count: u64,
+}
+
+/// What became of a session in the store.
+pub type Fate = Published;
+
+/// Takes the session in, or tells what would become of it.
+pub(super) fn take(
+    target: Target<'_>,
+    offer: &mut dyn Offer,
+    path: &Path,
+    options: ImportOptions,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Imported> {
+    let header = offer.header().clone();
+    let named = |error: Error| {
+        let kind = error.kind();
+        error.wrap(kind, path.display().to_string())
+    };
+    let mut import = match target {
+        Target::Store(store) => store.import(header.clone()),
+        Target::Rehearsal(Some(store)) => store.rehearse_import(&header),
+        Target::Rehearsal(None) => Import::offline(&header),
+    }
+    .map_err(named)?;
+    while let Some(event) = offer.next_event()? {
+        import.push(&event).map_err(|error| refused(error, &offer.place()))?;
+        if import.seq() % PROGRESS_STEP == 0 {
+            progress(offer.consumed());
+        }
+    }
+    let verdict = offer.finish()?;
+    progress(offer.consumed());
+    if let Ending::Damaged(hole) = &verdict.ending
+        && !options.salvage
+    {
+        return Err(refusal(path, &header, hole, &verdict));
+    }
+    let (mut notes, note_count) = (import.violations().to_vec(), import.violation_count());
+    notes.truncate(KEPT_NOTES);
+    let fate = import.publish(Durability::Accepted).map_err(named)?;
+    let (id, header_notes) = (header.id().to_owned(), offer.header_notes().to_vec());
+    Ok(Imported { id, fate, verdict, header_notes, notes, note_count })
+}
+
+/// Where an event stands that is not taken, and which rule it breaks.
+fn refused(error: Error, place: &str) -> Error {
+    let rule = match error.kind() {
+        ErrorKind::Marker => " breaks I2",
+        ErrorKind::Sources => " breaks I3",
+        ErrorKind::Replace => " breaks I4",
+        _ => "",
+    };
+    let kind = error.kind();
+    error.wrap(kind, format!("{place}{rule}"))
+}
+
+fn refusal(path: &Path, header: &crate::Header, hole: &Hole, verdict: &Verdict) -> Error {
+    let text = format!(
+        "{}: damage in session {:?}, {hole}; what stands behind it ends a turn, so events are missing. The first {} \
+         events ({} of {} bytes) could be kept with --salvage; nothing was stored",
+        path.display(),
+        header.id(),
+        verdict.events,
+        verdict.kept_bytes,
+        verdict.total_bytes
+    );
+    Error::new(ErrorKind::Corrupt, text)
+}
