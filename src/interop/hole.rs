@@ -80,6 +80,15 @@ pub enum HoleReason {
         /// Bytes of the line.
         length: u64,
     },
+    /// A column of a row holds what no event has there.
+    Column {
+        /// The column's name.
+        column: &'static str,
+        /// What it holds.
+        found: String,
+    },
+    /// The database cannot be read there; the text is SQLite's.
+    Database(String),
 }
 
 impl HoleReason {
@@ -95,6 +104,8 @@ impl HoleReason {
             Self::Place { .. } => "place",
             Self::PackedRow(_) => "packed-row",
             Self::TooLong { .. } => "too-long",
+            Self::Column { .. } => "column",
+            Self::Database(_) => "database",
         }
     }
 }
@@ -118,6 +129,8 @@ impl fmt::Display for Hole {
             HoleReason::TooLong { length } => {
                 write!(f, "the line has {length} bytes; at most {} are read", super::jsonl::MAX_LINE_BYTES)
             }
+            HoleReason::Column { column, found } => write!(f, "its column {column} holds {found}"),
+            HoleReason::Database(why) => write!(f, "the database cannot be read there: {why}"),
         }
     }
 }

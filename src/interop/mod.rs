@@ -8,6 +8,8 @@ mod hole;
 pub mod import;
 pub mod jsonl;
 mod offer;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
 mod verdict;
 
 pub use hole::{Hole, HoleReason, Place};
