@@ -76,7 +76,12 @@ fn odd_member() -> impl Strategy<Value = (String, String)> {
 
 /// A line with the required members somewhere among others, in any order and spelling.
 fn odd_line() -> impl Strategy<Value = String> {
-    let required = (type_name(), any::<u64>(), time(), spelled()).prop_map(|(name, seq, time, data)| {
+    any::<u64>().prop_flat_map(odd_line_at)
+}
+
+/// A line that says `seq`, unless a later duplicate says something else.
+pub(crate) fn odd_line_at(seq: u64) -> impl Strategy<Value = String> {
+    let required = (type_name(), Just(seq), time(), spelled()).prop_map(|(name, seq, time, data)| {
         vec![
             ("\"type\"".to_owned(), serde_json::to_string(&name).unwrap()),
             ("\"seq\"".to_owned(), seq.to_string()),

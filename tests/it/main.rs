@@ -20,6 +20,18 @@ mod fuzz_replay;
 mod json_text;
 mod jsonl;
 mod record;
+#[cfg(feature = "sqlite")]
+mod sqlite_files;
+#[cfg(feature = "sqlite")]
+mod sqlite_hostile;
+#[cfg(feature = "sqlite")]
+mod sqlite_logs;
+#[cfg(feature = "sqlite")]
+mod sqlite_round;
+#[cfg(feature = "sqlite")]
+mod sqlite_vectors;
+#[cfg(feature = "sqlite")]
+mod sqlite_write;
 mod store_append;
 mod store_damage;
 mod store_edges;
