@@ -4,6 +4,7 @@
 //! rule that an appending program could not. What is never done: writing closers, adding missing markers,
 //! skipping a line without saying so.
 
+mod export;
 mod hole;
 pub mod import;
 pub mod jsonl;
@@ -12,5 +13,6 @@ mod offer;
 pub mod sqlite;
 mod verdict;
 
+pub use export::{Existing, ExportFate};
 pub use hole::{Hole, HoleReason, Place};
 pub use verdict::{Ending, Verdict};

@@ -22,7 +22,7 @@ fn import_and_export_give_the_file_back() {
     // A file that is there is not touched.
     let again = tool.run(args.into_iter().chain([out.as_os_str()])).exits(1);
     assert!(again.err.contains("is there already"), "{}", again.err);
-    let replace = [out.as_os_str(), "--replace".as_ref(), "s".as_ref()];
+    let replace = [out.as_os_str(), "--force".as_ref(), "s".as_ref()];
     tool.run(args.into_iter().chain(replace)).exits(0);
     let unknown = [out.as_os_str(), "nobody".as_ref()];
     assert!(tool.run(args.into_iter().chain(unknown)).exits(1).err.contains("nobody"));

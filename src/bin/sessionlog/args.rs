@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use sessionlog::interop::Existing;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -81,7 +82,8 @@ impl Command {
     pub(crate) fn changes_something(&self) -> bool {
         match self {
             Self::Import(import) => !import.dry_run,
-            Self::Export(_) | Self::Fork(_) | Self::Delete(_) | Self::Record(_) => true,
+            Self::Export(export) => !export.dry_run(),
+            Self::Fork(_) | Self::Delete(_) | Self::Record(_) => true,
             Self::Repair(repair) => !repair.dry_run,
             _ => false,
         }
@@ -114,6 +116,14 @@ pub(crate) struct Export {
     pub(crate) format: ExportFormat,
 }
 
+impl Export {
+    fn dry_run(&self) -> bool {
+        match &self.format {
+            ExportFormat::Jsonl(jsonl) => jsonl.what.dry_run,
+        }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExportFormat {
     /// One file a session: OUT/cwd-HASH/ID.jsonl
@@ -125,12 +135,35 @@ pub(crate) struct ExportJsonl {
     /// The folder to write to; it is created when missing
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
-    /// Replace files that are there already
+    #[command(flatten)]
+    pub(crate) what: ExportWhat,
+}
+
+/// What is exported, and what becomes of output that is there already.
+#[derive(Debug, Args)]
+pub(crate) struct ExportWhat {
+    /// Add new sessions, and new events of those that are there; what is there must be the beginning of what is written
+    #[arg(long, conflicts_with = "force")]
+    pub(crate) append: bool,
+    /// Replace what is there
     #[arg(long)]
-    pub(crate) replace: bool,
+    pub(crate) force: bool,
+    /// Say what would happen, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// The sessions [default: all]
     #[arg(value_name = "ID")]
     pub(crate) ids: Vec<String>,
+}
+
+impl ExportWhat {
+    pub(crate) fn existing(&self) -> Existing {
+        match (self.append, self.force) {
+            (true, _) => Existing::Append,
+            (_, true) => Existing::Replace,
+            _ => Existing::Refuse,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

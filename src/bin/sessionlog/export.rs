@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use serde::Serialize;
-use sessionlog::interop::jsonl::{WriteOptions, export_session};
+use sessionlog::SessionStore;
+use sessionlog::interop::ExportFate;
+use sessionlog::interop::jsonl::{Exported, WriteOptions, export_session};
 
 use crate::args;
 use crate::failure::{Ended, Failure, Outcome};
@@ -15,29 +17,23 @@ use crate::stores::Stores;
 struct Shown<'a> {
     session: &'a str,
     file: &'a Path,
+    result: &'static str,
+    /// The first event that is new, of a file that was extended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<u64>,
     events: u64,
     bytes: u64,
 }
 
 pub(crate) fn run(stores: &Stores, args: &args::ExportJsonl, out: &mut Output) -> Ended {
     let store = stores.read()?;
-    let ids = if args.ids.is_empty() {
-        let ids: sessionlog::Result<Vec<String>> =
-            store.stored()?.map(|stat| stat.map(|stat| stat.id.to_string())).collect();
-        ids?
-    } else {
-        args.ids.clone()
-    };
-    let options = WriteOptions { replace: args.replace };
+    let ids = ids(&store, &args.what)?;
+    let options = WriteOptions { existing: args.what.existing(), dry_run: args.what.dry_run };
     let mut failed = 0_u64;
     let progress = Progress::new("sessions exported", u64::try_from(ids.len()).ok());
     for id in &ids {
         match export_session(&store, id, &args.out, options) {
-            Ok(written) if out.json => {
-                let (events, bytes) = (written.events, written.bytes);
-                out.json(&Shown { session: id, file: &written.path, events, bytes })?;
-            }
-            Ok(written) => out.line(written.path.display())?,
+            Ok(written) => show(id, &written, out)?,
             Err(error) => {
                 failed += 1;
                 say(format_args!("not exported: {}: {}", printable(id), printable(&error.to_string())));
@@ -46,8 +42,33 @@ pub(crate) fn run(stores: &Stores, args: &args::ExportJsonl, out: &mut Output) -
         progress.add(1);
     }
     drop(progress);
+    if args.what.dry_run {
+        say("dry run, nothing was written");
+    }
     if failed > 0 {
         return Err(Failure::Words(format!("{failed} of {} sessions were not exported", ids.len())));
     }
     Ok(Outcome::Fine)
+}
+
+/// The sessions that were asked for, or all.
+fn ids(store: &SessionStore, what: &args::ExportWhat) -> sessionlog::Result<Vec<String>> {
+    if what.ids.is_empty() {
+        return store.stored()?.map(|stat| stat.map(|stat| stat.id.to_string())).collect();
+    }
+    Ok(what.ids.clone())
+}
+
+fn show(id: &str, written: &Exported, out: &mut Output) -> Result<(), Failure> {
+    let from = if let ExportFate::Extended { from } = written.fate { Some(from) } else { None };
+    let result = written.fate.code();
+    if out.json {
+        let (events, bytes) = (written.events, written.bytes);
+        out.json(&Shown { session: id, file: &written.path, result, from, events, bytes })?;
+    } else if written.fate == ExportFate::Written {
+        out.line(written.path.display())?;
+    } else {
+        out.line(format_args!("{}  {result}", written.path.display()))?;
+    }
+    Ok(())
 }

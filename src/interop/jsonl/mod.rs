@@ -8,6 +8,7 @@
 
 mod export;
 mod lines;
+mod old;
 mod packed;
 mod path;
 mod reader;

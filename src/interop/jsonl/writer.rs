@@ -1,7 +1,8 @@
 //! Writes one session file and publishes it whole (rule X).
 //!
 //! What always holds: a name with `.jsonl` appears only with its complete, synced content. Folders are 0700,
-//! files 0600. What is never done: replacing a file without being asked to.
+//! files 0600. What is never done: replacing a file without being asked to, or adding to one that is not the
+//! beginning of what is written.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -10,19 +11,23 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
+use super::super::export::{Existing, ExportFate};
+use super::old::OldFile;
 use super::path::session_path;
 use crate::event::{Event, Header};
 use crate::{Error, ErrorKind, Result};
 
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
-const BUFFER_BYTES: usize = 1 << 16;
+const BUFFER_BYTES: usize = 1 << 18;
 
 /// How files are written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WriteOptions {
-    /// Replace a file that is there already. Without it such a file is an error of kind `Exists`.
-    pub replace: bool,
+    /// What is done about a file that is there already.
+    pub existing: Existing,
+    /// Nothing is written: what would happen is told.
+    pub dry_run: bool,
 }
 
 /// A file that was published.
@@ -30,6 +35,8 @@ pub struct WriteOptions {
 pub struct WrittenFile {
     /// Where it is.
     pub path: PathBuf,
+    /// What became of it.
+    pub fate: ExportFate,
     /// Its events.
     pub events: u64,
     /// Its bytes.
@@ -39,8 +46,9 @@ pub struct WrittenFile {
 /// Writes the session of `header` below `root`, creating what folders are missing.
 ///
 /// # Errors
-/// A name that is too long, a file that is there already, failed writes, and whatever `events` yields. Nothing
-/// is published then, and what was written so far is removed.
+/// A name that is too long, a file that is there already and is not to be replaced or is not the beginning of the
+/// session (kinds `Exists` and `Conflict`), failed writes, and whatever `events` yields. Nothing is published then,
+/// and what was written so far is removed.
 pub fn write_file(
     root: &Path,
     header: &Header,
@@ -49,45 +57,85 @@ pub fn write_file(
 ) -> Result<WrittenFile> {
     let path = session_path(root, header.id(), header.cwd())?;
     let folder = path.parent().unwrap_or(root);
-    create_folders(folder)?;
-    if !options.replace && path.symlink_metadata().is_ok() {
+    let is_there = path.symlink_metadata().is_ok();
+    if is_there && options.existing == Existing::Refuse {
         return Err(there_already(&path));
     }
-    let draft = Draft::create(folder)?;
-    let (events, bytes) = fill(&draft, header, events)?;
-    draft.publish(&path, options.replace)?;
-    sync_folder(folder)?;
-    Ok(WrittenFile { path, events, bytes })
+    let mut old =
+        if is_there && options.existing == Existing::Append { Some(OldFile::open(&path)?) } else { None };
+    let draft = if options.dry_run {
+        None
+    } else {
+        create_folders(folder)?;
+        Some(Draft::create(folder)?)
+    };
+    let filled = match &draft {
+        Some(draft) => fill(&draft.file, &draft.path, header, events, old.as_mut()),
+        None => fill(io::sink(), &path, header, events, old.as_mut()),
+    }?;
+    let fate = match &old {
+        Some(old) => {
+            old.finish(filled.bytes)?.map_or(ExportFate::Unchanged, |from| ExportFate::Extended { from })
+        }
+        None if is_there => ExportFate::Replaced,
+        None => ExportFate::Written,
+    };
+    if let Some(draft) = draft.filter(|_| fate != ExportFate::Unchanged) {
+        draft.file.sync_all().map_err(|error| Error::io("sync", &draft.path, error))?;
+        if let Some(old) = &old {
+            old.check_unchanged()?;
+        }
+        draft.publish(&path, is_there)?;
+        sync_folder(folder)?;
+    }
+    Ok(WrittenFile { path, fate, events: filled.events, bytes: filled.bytes })
 }
 
 fn there_already(path: &Path) -> Error {
-    let text = format!("{} is there already; it was not touched", path.display());
+    let text = format!(
+        "{} is there already; it was not touched (--append adds what is new, --force replaces it)",
+        path.display()
+    );
     Error::new(ErrorKind::Exists, text)
 }
 
-fn fill(
-    draft: &Draft,
+/// What was written.
+struct Filled {
+    events: u64,
+    bytes: u64,
+}
+
+/// Writes all lines to `out`, and compares them with what was there.
+fn fill<W: Write>(
+    out: W,
+    path: &Path,
     header: &Header,
     events: impl IntoIterator<Item = Result<Event>>,
-) -> Result<(u64, u64)> {
-    let failed = |error| Error::io("write", &draft.path, error);
-    let mut out = BufWriter::with_capacity(BUFFER_BYTES, &draft.file);
-    let (mut count, mut bytes) = (0_u64, 0_u64);
-    let mut put = |line: &str, bytes: &mut u64| -> io::Result<()> {
-        out.write_all(line.as_bytes())?;
-        out.write_all(b"\n")?;
-        *bytes += u64::try_from(line.len()).unwrap_or(u64::MAX).saturating_add(1);
+    mut old: Option<&mut OldFile>,
+) -> Result<Filled> {
+    let mut out = BufWriter::with_capacity(BUFFER_BYTES, out);
+    let mut filled = Filled { events: 0, bytes: 0 };
+    let mut put = |line: &str, filled: &mut Filled| -> Result<()> {
+        if let Some(old) = &mut old {
+            old.compare(line)?;
+        }
+        out.write_all(line.as_bytes()).map_err(|error| Error::io("write", path, error))?;
+        filled.bytes += u64::try_from(line.len()).unwrap_or(u64::MAX);
         Ok(())
     };
-    put(&header.to_line(), &mut bytes).map_err(failed)?;
+    let mut line = header.to_line();
+    line.push('\n');
+    put(&line, &mut filled)?;
     for event in events {
-        put(&event?.to_line(), &mut bytes).map_err(failed)?;
-        count += 1;
+        line.clear();
+        // Writing to a String cannot fail.
+        let _ = event?.write_line(&mut line);
+        line.push('\n');
+        put(&line, &mut filled)?;
+        filled.events += 1;
     }
-    out.flush().map_err(failed)?;
-    drop(out);
-    draft.file.sync_all().map_err(|error| Error::io("sync", &draft.path, error))?;
-    Ok((count, bytes))
+    out.flush().map_err(|error| Error::io("write", path, error))?;
+    Ok(filled)
 }
 
 /// A file under a temporary name; removed unless it was published.
@@ -204,7 +252,8 @@ mod tests {
         let error = write(folder.path(), WriteOptions::default()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Exists);
         assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
-        write(folder.path(), WriteOptions { replace: true }).unwrap();
+        let replace = WriteOptions { existing: Existing::Replace, ..WriteOptions::default() };
+        assert_eq!(write(folder.path(), replace).unwrap().fate, ExportFate::Replaced);
         assert!(fs::read_to_string(&path).unwrap().starts_with(LINES[0]));
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
     }
@@ -217,5 +266,53 @@ mod tests {
         let error = write_file(folder.path(), &header, events, WriteOptions::default()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt);
         assert_eq!(fs::read_dir(folder.path().join("cwd-8a5edab28263")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_file_that_is_the_beginning_is_completed_and_another_one_is_kept() {
+        let append = WriteOptions { existing: Existing::Append, ..WriteOptions::default() };
+        let dry = WriteOptions { dry_run: true, ..append };
+        let whole = LINES.map(|line| format!("{line}\n")).concat();
+        let second = LINES[0].len() + LINES[1].len() + 2;
+        for (old, fate) in [
+            (None, ExportFate::Written),
+            (Some(whole.len()), ExportFate::Unchanged),
+            (Some(second), ExportFate::Extended { from: 1 }),
+            // A writer died in the line.
+            (Some(second + 5), ExportFate::Extended { from: 1 }),
+            (Some(second - 1), ExportFate::Extended { from: 0 }),
+            (Some(LINES[0].len() + 1), ExportFate::Extended { from: 0 }),
+            (Some(0), ExportFate::Extended { from: 0 }),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("cwd-8a5edab28263/a~002Fb.jsonl");
+            if let Some(old) = old {
+                fs::create_dir(path.parent().unwrap()).unwrap();
+                fs::write(&path, &whole[..old]).unwrap();
+            }
+            assert_eq!(write(folder.path(), dry).unwrap().fate, fate, "{old:?}");
+            assert_eq!(fs::read(&path).ok().map(|bytes| bytes.len()), old, "a dry run writes nothing");
+            let written = write(folder.path(), append).unwrap();
+            assert_eq!((written.fate, written.events), (fate, 2), "{old:?}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), whole);
+            assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+        }
+        for (old, words) in [
+            (whole.replace("\"seq\":0", "\"seq\": 0"), "event 0"),
+            (whole.replace("createdAt\":1", "createdAt\":2"), "header"),
+            (format!("{whole}more\n"), "more"),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("cwd-8a5edab28263/a~002Fb.jsonl");
+            fs::create_dir(path.parent().unwrap()).unwrap();
+            fs::write(&path, &old).unwrap();
+            for options in [dry, append] {
+                let error = write(folder.path(), options).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Conflict);
+                assert!(error.to_string().contains(words), "{error}");
+            }
+            assert_eq!(fs::read_to_string(&path).unwrap(), old);
+            assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+        }
     }
 }
