@@ -7,6 +7,7 @@
 mod cli;
 mod cli_contract;
 mod cli_files;
+mod cli_interchange;
 mod conformance_invariants;
 mod conformance_json;
 mod conformance_repair;

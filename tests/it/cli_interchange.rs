@@ -1,0 +1,180 @@
+//! `import` and `export` again and again: dry runs, longer versions, children before parents, a kill in the middle.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::cli::LINES;
+use crate::tool::{Tool, lines_of};
+
+/// Every file below a folder, with its bytes.
+fn tree(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut folders = vec![root.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.push((path.clone(), fs::read(&path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn results(lines: &[Value]) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    lines.iter().map(|line| (text(&line["session"]), text(&line["result"]))).collect()
+}
+
+fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+    expected.iter().map(|(id, result)| ((*id).to_owned(), (*result).to_owned())).collect()
+}
+
+fn message(seq: u64, text: &str) -> String {
+    format!(
+        r#"{{"type":"user/message","seq":{seq},"time":{seq},"data":{{"content":[{{"type":"text","text":"{text}"}}],"source":{{"kind":"user"}}}},"surfaceOp":"append"}}"#
+    )
+}
+
+fn header(id: &str, rest: &str) -> String {
+    format!(r#"{{"type":"session","version":0,"id":"{id}","createdAt":1{rest}}}"#)
+}
+
+fn session(id: &str, rest: &str, events: u64) -> String {
+    let lines = (0..events).map(|seq| message(seq, "x"));
+    lines_of(&std::iter::once(header(id, rest)).chain(lines).collect::<Vec<_>>())
+}
+
+#[test]
+fn a_dry_run_says_what_then_happens_and_writes_nothing() {
+    let tool = Tool::new();
+    let child = r#","parentSession":"p","seedLength":2"#;
+    tool.file("in/a-child.jsonl", session("child", child, 3));
+    tool.file("in/b-parent.jsonl", session("p", "", 4));
+    tool.file("in/c-bad.jsonl", "{}\n");
+    let dry = tool.run(["import", "--dry-run", "--json", "in"]).exits(1);
+    assert!(!tool.store().exists(), "a dry run makes no store");
+    // The parent is not stored, so that a dry run cannot compare with it.
+    assert_eq!(results(&dry.json()), pairs(&[("p", "stored"), ("child", "stored"), ("-", "-")]));
+    assert!(dry.err.contains("nothing was written"), "{}", dry.err);
+    let done = tool.run(["import", "--json", "in"]).exits(1);
+    assert_eq!(results(&done.json()), pairs(&[("p", "stored"), ("child", "forked"), ("-", "-")]));
+    tool.file("in/b-parent.jsonl", session("p", "", 6));
+    fs::remove_file(tool.path("in/c-bad.jsonl")).unwrap();
+    let before = tree(&tool.store());
+    let dry = tool.run(["import", "--dry-run", "--json", "in"]).exits(0);
+    let expected = pairs(&[("p", "extended"), ("child", "unchanged")]);
+    assert_eq!(results(&dry.json()), expected);
+    assert!(tree(&tool.store()) == before, "a dry run leaves the store as it is");
+    let done = tool.run(["import", "--json", "in"]).exits(0).json();
+    assert_eq!((results(&done), &done[0]["from"]), (expected, &json!(4)));
+    assert_eq!(tool.run(["events", "p", "--json"]).exits(0).json().len(), 6);
+    // A shorter version of what is stored changes nothing, and the store has more.
+    tool.file("in/b-parent.jsonl", session("p", "", 5));
+    let shorter = tool.run(["import", "--json", "in/b-parent.jsonl"]).exits(0).one();
+    assert_eq!((&shorter["result"], &shorter["stored"]), (&json!("unchanged"), &json!(6)));
+    // Another session of that id.
+    tool.file("other.jsonl", session("p", "", 3).replace("\"time\":2", "\"time\":3"));
+    let other = tool.run(["import", "other.jsonl"]).exits(1);
+    assert!(other.err.contains("event 2 of session \"p\" is another one"), "{}", other.err);
+}
+
+#[test]
+fn an_export_adds_what_is_new_and_keeps_what_is_another_ones() {
+    let tool = Tool::new();
+    tool.file("in/a.jsonl", session("a", "", 2));
+    tool.file("in/b.jsonl", session("b", "", 2));
+    tool.run(["import", "in/a.jsonl"]).exits(0);
+    let export = |flags: &[&str], code: i32| {
+        tool.run(["export", "jsonl", "--out", "out", "--json"].iter().chain(flags)).exits(code).json()
+    };
+    let out = tool.path("out");
+    assert_eq!(results(&export(&["--dry-run"], 0)), pairs(&[("a", "written")]));
+    assert!(!out.exists());
+    export(&[], 0);
+    tool.file("in/a.jsonl", session("a", "", 5));
+    tool.run(["import", "in"]).exits(0);
+    let before = tree(&out);
+    // Without a flag nothing that is there is touched; the rest is written.
+    assert_eq!(results(&export(&["--dry-run"], 1)), pairs(&[("b", "written")]));
+    assert_eq!(
+        results(&export(&["--append", "--dry-run"], 0)),
+        pairs(&[("a", "extended"), ("b", "written")])
+    );
+    assert!(tree(&out) == before);
+    let done = export(&["--append"], 0);
+    assert_eq!(results(&done), pairs(&[("a", "extended"), ("b", "written")]));
+    assert_eq!(done[0]["from"], 2);
+    let files = tree(&out);
+    assert_eq!(files.len(), 2);
+    for (path, content) in &files {
+        let name = path.file_name().unwrap();
+        assert!(*content == fs::read(tool.path("in").join(name)).unwrap(), "{name:?}");
+    }
+    assert_eq!(results(&export(&["--append"], 0)), pairs(&[("a", "unchanged"), ("b", "unchanged")]));
+    fs::write(&files[0].0, session("a", "", 5).replace("\"time\":3", "\"time\":4")).unwrap();
+    assert_eq!(results(&export(&["--append"], 1)), pairs(&[("b", "unchanged")]));
+    assert_eq!(results(&export(&["--force"], 0)), pairs(&[("a", "replaced"), ("b", "replaced")]));
+    assert!(tree(&out) == files);
+    tool.run(["export", "jsonl", "--out", "out", "--append", "--force"]).exits(2);
+}
+
+/// Sessions of a few megabytes, so that some are staged, are imported and killed at ever later moments until it comes
+/// to its end undisturbed: every session is whole or not there, and what comes out is what a single import gives.
+#[test]
+fn an_import_that_is_killed_goes_on_where_it_was() {
+    let tool = Tool::new();
+    let long = "y".repeat(3000);
+    for id in 0..6 {
+        let lines = (0..700).map(|seq| message(seq, &long));
+        let head = header(&format!("s{id}"), "");
+        tool.file(
+            &format!("in/s{id}.jsonl"),
+            lines_of(&std::iter::once(head).chain(lines).collect::<Vec<_>>()),
+        );
+    }
+    let known = lines_of(&LINES);
+    tool.file("in/known.jsonl", &known);
+    tool.import("head.jsonl", &LINES[..4]).exits(0);
+    let mut kills = 0;
+    for wait in 1.. {
+        let mut command = tool.command(["import", "in"]);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(wait * wait * 16));
+        child.kill().unwrap();
+        let status = child.wait().unwrap();
+        for stat in tool.run(["ls", "--json"]).exits(0).json() {
+            let events = stat["events"].as_u64().unwrap();
+            let whole = if stat["id"] == "s" { [3, 8] } else { [700, 700] };
+            assert!(whole.contains(&events), "{stat}");
+        }
+        if status.signal().is_none() {
+            break;
+        }
+        kills += 1;
+    }
+    println!("killed {kills} times");
+    assert!(kills > 0, "the first wait must be short enough to kill");
+    tool.run(["import", "in"]).exits(0);
+    tool.run(["export", "jsonl", "--out", "out"]).exits(0);
+    let out = tree(&tool.path("out"));
+    assert_eq!(out.len(), 7);
+    for (path, content) in out {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let source = if name == "s.jsonl" {
+            known.clone().into_bytes()
+        } else {
+            fs::read(tool.path("in").join(name)).unwrap()
+        };
+        assert!(content == source, "{name}");
+    }
+    assert!(tool.run(["verify"]).exits(0).out.is_empty());
+}
