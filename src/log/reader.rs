@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
+use crate::format::lsn::Binding;
 use crate::format::{Lsn, Meta, RecordFault, names, payload, record};
 
 use super::places::{Piece, lost_event};
@@ -26,6 +27,16 @@ pub(crate) struct ReadBuffer {
     start: u32,
     bytes: Vec<u8>,
     step: usize,
+    terms: Option<Terms>,
+}
+
+/// How the records of a segment below a place are read: kept, so that the log's lock is taken once for many of them.
+#[derive(Clone, Copy)]
+struct Terms {
+    segment: u32,
+    binding: Binding,
+    /// Everything below is in the file.
+    written: Lsn,
 }
 
 impl ReadBuffer {
@@ -69,6 +80,23 @@ impl Shared {
         Ok(())
     }
 
+    /// How the record at `at` is read, and its bytes where they may not be in the file yet.
+    fn terms(&self, buffer: &mut ReadBuffer, at: Lsn) -> Result<(Terms, Option<Vec<u8>>)> {
+        if let Some(terms) = buffer.terms
+            && terms.segment == at.segment()
+            && at < terms.written
+        {
+            return Ok((terms, None));
+        }
+        let binding = self.binding(at.segment())?;
+        let state = self.state();
+        let written = state.commit.as_ref().map_or(Lsn(u64::MAX), |commit| commit.written());
+        let copy = state.commit.as_ref().and_then(|commit| commit.unwritten(at)).map(<[u8]>::to_vec);
+        let terms = Terms { segment: at.segment(), binding, written };
+        buffer.terms = Some(terms);
+        Ok((terms, copy))
+    }
+
     /// Decodes the record at `at` and hands it to `take`.
     pub(crate) fn with_record<T>(
         &self,
@@ -76,8 +104,7 @@ impl Shared {
         at: Lsn,
         take: impl FnOnce(&record::RecordView<'_>) -> Result<T>,
     ) -> Result<T> {
-        let binding = self.binding(at.segment())?;
-        let copy = self.state().commit.as_ref().and_then(|commit| commit.unwritten(at)).map(<[u8]>::to_vec);
+        let (Terms { binding, .. }, copy) = self.terms(buffer, at)?;
         // The checksum is the expensive part: it is taken once, and decoding then believes the bytes.
         let sound = |bytes: &[u8]| record::check_crc(bytes, at, binding.epoch, binding.salt).map(|_| ());
         self.counters.decoded_records.add(1);

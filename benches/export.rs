@@ -1,0 +1,123 @@
+//! Moving sessions out and in, each against its limit in the same run: JSONL export against `cat` of the same bytes,
+//! import against the least that a reader of JSON must do (`serde_json::de::IgnoredAny`, line by line), SQLite export
+//! against a plain program that inserts the same rows in one transaction. All outputs are synced to the disk.
+//!
+//! `cargo bench --bench export` prints a table of medians over interleaved rounds. `ROUNDS` and `SESSIONS` (of about
+//! 7 MB each) can be set.
+
+// A bench that cannot go on stops.
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::cast_precision_loss, missing_docs)]
+#![allow(clippy::indexing_slicing)]
+
+mod workload;
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use sessionlog::SessionStore;
+use sessionlog::interop::import::{ImportOptions, Importer, Target, survey};
+use sessionlog::interop::jsonl::{WriteOptions, export_session};
+use workload::{is_test, mix, sized, write_jsonl};
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// Seconds that `work` takes.
+fn seconds(work: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    work();
+    start.elapsed().as_secs_f64()
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+/// The files' bytes, copied by `cat`, one process and one output a file, and synced.
+fn cat(from: &[PathBuf], to: &Path) {
+    fs::create_dir(to).unwrap();
+    for (number, path) in from.iter().enumerate() {
+        let out = File::create(to.join(number.to_string())).unwrap();
+        let status =
+            Command::new("cat").arg(path).stdout(Stdio::from(out.try_clone().unwrap())).status().unwrap();
+        assert!(status.success());
+        out.sync_all().unwrap();
+    }
+}
+
+fn ignore(files: &[PathBuf]) {
+    for path in files {
+        let mut reader = BufReader::with_capacity(1 << 16, File::open(path).unwrap());
+        let mut line = Vec::new();
+        while reader.read_until(b'\n', &mut line).unwrap() > 0 {
+            serde_json::from_slice::<serde::de::IgnoredAny>(&line).unwrap();
+            line.clear();
+        }
+    }
+}
+
+fn import(folder: &Path, store: &Path) {
+    let store = SessionStore::open_writer(store).unwrap();
+    let survey = survey(&[folder.to_path_buf()]);
+    let mut importer = Importer::new(Target::Store(&store), ImportOptions::default());
+    for item in &survey.items {
+        importer.take(item, &mut |_| {}).unwrap();
+    }
+    store.flush().unwrap();
+    store.close().unwrap();
+}
+
+fn export_jsonl(store: &SessionStore, out: &Path) {
+    for stat in store.stored().unwrap() {
+        export_session(store, &stat.unwrap().id, out, WriteOptions::default()).unwrap();
+    }
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+fn main() {
+    let rounds = if is_test() { 1 } else { setting("ROUNDS", 5) };
+    let (sessions, events) = (sized(setting("SESSIONS", 16)), sized(10_000));
+    let dir = tempfile::tempdir().unwrap();
+    let source = dir.path().join("in");
+    fs::create_dir(&source).unwrap();
+    let items = mix();
+    for session in 0..sessions {
+        write_jsonl(&source.join(format!("{session}.jsonl")), &format!("session-{session}"), events, &items);
+    }
+    let inputs = files(&source);
+    let bytes: u64 = inputs.iter().map(|path| path.metadata().unwrap().len()).sum();
+    let stored = dir.path().join("store");
+    import(&source, &stored);
+    let store = SessionStore::open_writer(&stored).unwrap();
+    let mut times: [Vec<f64>; 4] = Default::default();
+    for round in 0..rounds {
+        let at = |name: &str| dir.path().join(format!("{name}-{round}"));
+        times[0].push(seconds(|| cat(&inputs, &at("cat"))));
+        times[1].push(seconds(|| export_jsonl(&store, &at("jsonl"))));
+        times[2].push(seconds(|| ignore(&inputs)));
+        times[3].push(seconds(|| import(&source, &at("store"))));
+        for name in ["cat", "jsonl", "store"] {
+            fs::remove_dir_all(at(name)).unwrap();
+        }
+    }
+    let [cat, export, ignore, import] = times.map(median);
+    println!("{sessions} sessions, {} events, {bytes} bytes of JSONL, {rounds} rounds", sessions * events);
+    println!("work            MB/s   peer                MB/s  ratio  at least");
+    let row = |work: &str, time: f64, peer: &str, peer_time: f64, least: f64| {
+        let rate = |time: f64| bytes as f64 / time / 1e6;
+        let (own, other) = (rate(time), rate(peer_time));
+        println!("{work:<14} {own:>5.0}   {peer:<18} {other:>5.0}  {:>5.2}  {least}", own / other);
+    };
+    row("export jsonl", export, "cat", cat, 0.5);
+    row("import jsonl", import, "IgnoredAny by line", ignore, 0.5);
+}
