@@ -21,6 +21,11 @@ pub(crate) trait Offer {
     /// Bytes read so far.
     fn consumed(&self) -> u64;
 
+    /// What else there is to know, once it was read.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Looks at the rest and says how the events end. Events that were not asked for are passed over.
     fn finish(&mut self) -> Result<Verdict>;
 }

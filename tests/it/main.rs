@@ -8,6 +8,8 @@ mod cli;
 mod cli_contract;
 mod cli_files;
 mod cli_interchange;
+#[cfg(feature = "sqlite")]
+mod cli_sqlite;
 mod conformance_invariants;
 mod conformance_json;
 mod conformance_repair;

@@ -120,14 +120,19 @@ impl Export {
     fn dry_run(&self) -> bool {
         match &self.format {
             ExportFormat::Jsonl(jsonl) => jsonl.what.dry_run,
+            #[cfg(feature = "sqlite")]
+            ExportFormat::Sqlite(sqlite) => sqlite.what.dry_run,
         }
     }
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExportFormat {
-    /// One file a session: OUT/cwd-HASH/ID.jsonl
+    /// One file a session: DIR/cwd-HASH/ID.jsonl
     Jsonl(ExportJsonl),
+    /// One SQLite database of schema 4
+    #[cfg(feature = "sqlite")]
+    Sqlite(ExportSqlite),
 }
 
 #[derive(Debug, Args)]
@@ -135,6 +140,19 @@ pub(crate) struct ExportJsonl {
     /// The folder to write to; it is created when missing
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) what: ExportWhat,
+}
+
+#[cfg(feature = "sqlite")]
+#[derive(Debug, Args)]
+pub(crate) struct ExportSqlite {
+    /// The database to write; it appears when it is whole
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// Refuse sessions that the schema has no place for, instead of keeping such lines in a table beside it
+    #[arg(long)]
+    pub(crate) strict: bool,
     #[command(flatten)]
     pub(crate) what: ExportWhat,
 }

@@ -44,6 +44,8 @@ struct Stored<'a> {
     damage: Option<Missing<'a>>,
     #[serde(skip_serializing_if = "is_zero")]
     notes: u64,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    remarks: &'a [String],
 }
 
 /// What a file had and the session has not.
@@ -82,9 +84,9 @@ pub(crate) fn run(stores: &Stores, args: &args::Import, out: &mut Output) -> End
         say(format_args!("{}: no *.jsonl file in it", path.display()));
     }
     let mut tally = Tally::default();
-    for error in &survey.errors {
+    for (path, error) in &survey.errors {
         tally.refused += 1;
-        refuse(error.path().unwrap_or(Path::new("")), error, out)?;
+        refuse(path, error, out)?;
     }
     let options = ImportOptions { salvage: args.salvage };
     if args.dry_run {
@@ -231,6 +233,7 @@ fn report(file: &Path, imported: &Imported, out: &mut Output) -> Result<(), Fail
             torn: hole.filter(|_| !is_damage).map(missing),
             damage: hole.filter(|_| is_damage).map(missing),
             notes: imported.note_count,
+            remarks: &imported.remarks,
         })?;
     } else {
         let id = printable(&imported.id);
@@ -294,6 +297,7 @@ fn describe(file: &Path, imported: &Imported, hole: Option<(&Hole, bool)>) {
     for header_note in &imported.header_notes {
         note(format!("header: {header_note}"));
     }
+    imported.remarks.iter().for_each(|remark| note(remark.clone()));
     for violation in &imported.notes {
         note(violation.to_string());
     }

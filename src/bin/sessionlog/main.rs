@@ -32,7 +32,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Arguments, Command, ExportFormat};
+use args::{Arguments, Command};
 use failure::{Ended, Failure, Outcome};
 use output::{Output, printable, say};
 use stores::Stores;
@@ -67,9 +67,7 @@ fn run(arguments: Arguments) -> Ended {
         Command::Tail(tail) => return tail::run(&stores, &tail, out),
         Command::Demo(demo) => demo::run(&stores, demo.dir, &mut out),
         Command::Import(import) => import::run(&stores, &import, &mut out),
-        Command::Export(export) => match export.format {
-            ExportFormat::Jsonl(export) => export::run(&stores, &export, &mut out),
-        },
+        Command::Export(export) => export::run(&stores, &export.format, &mut out),
         Command::Ls => ls::run(&stores, &mut out),
         Command::Show(session) => show::run(&stores, &session.id, &mut out),
         Command::Events(events) => events::run(&stores, &events, &mut out),

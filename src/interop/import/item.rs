@@ -1,10 +1,13 @@
-//! One session that somebody's file offers.
+//! One session that somebody's file offers, and what kind of file that is.
+//!
+//! What always holds: the content decides, never the name.
 
 use std::fs::{self, File};
-use std::io::{BufReader, ErrorKind as IoErrorKind, Read};
+use std::io::{ErrorKind as IoErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use super::super::jsonl::Reader;
+use super::Survey;
 use crate::event::Header;
 use crate::{Error, Result};
 
@@ -22,40 +25,45 @@ pub struct Item {
     pub id: Option<String>,
     /// The session that it continues.
     pub parent: Option<String>,
+    pub(super) kind: Kind,
+}
+
+/// What kind of file it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Lines, one session.
+    Jsonl,
+    /// A database, and the id in its row.
+    #[cfg(feature = "sqlite")]
+    Sqlite(String),
 }
 
 impl Item {
     /// A file of one session that was not looked at.
     pub(super) fn file(path: &Path) -> Self {
-        Self { path: path.to_path_buf(), bytes: 0, id: None, parent: None }
+        Self { path: path.to_path_buf(), bytes: 0, id: None, parent: None, kind: Kind::Jsonl }
     }
 
     fn with_header(self, header: &Header) -> Self {
         let (id, parent) = (header.id().to_owned(), header.parent_session().map(str::to_owned));
         Self { id: Some(id), parent, ..self }
     }
-
-    pub(super) fn open(&self) -> Result<Reader<BufReader<File>>> {
-        Reader::open(&self.path)
-    }
 }
 
-/// The sessions in the file at `path`.
-pub(super) fn items(path: &Path) -> Result<Vec<Item>> {
+/// Adds the sessions in the file at `path`.
+pub(super) fn look_at(path: &Path, survey: &mut Survey) -> Result<()> {
     let data = fs::metadata(path).map_err(|error| Error::io("look at", path, error))?;
     let item = Item { bytes: data.len(), ..Item::file(path) };
     // What is no file can be read only once.
-    if !data.is_file() {
-        return Ok(vec![item]);
+    if data.is_file() && is_database(path)? {
+        return database::look_at(item, survey);
     }
-    if is_database(path)? {
-        return Err(Error::new(crate::ErrorKind::Unsupported, format!("{}: a database", path.display())));
-    }
-    Ok(vec![match Reader::open(path) {
-        Ok(reader) => item.with_header(reader.header()),
+    survey.items.push(match data.is_file().then(|| Reader::open(path)) {
+        Some(Ok(reader)) => item.with_header(reader.header()),
         // What is wrong with it is said when it is taken.
-        Err(_) => item,
-    }])
+        _ => item,
+    });
+    Ok(())
 }
 
 fn is_database(path: &Path) -> Result<bool> {
@@ -65,5 +73,58 @@ fn is_database(path: &Path) -> Result<bool> {
         Ok(()) => Ok(first == *SQLITE_MAGIC),
         Err(error) if error.kind() == IoErrorKind::UnexpectedEof => Ok(false),
         Err(error) => Err(Error::io("read", path, error)),
+    }
+}
+
+#[cfg(feature = "sqlite")]
+mod database {
+    use super::{Item, Kind, Survey};
+    use crate::interop::sqlite::Database;
+    use crate::{Error, Result};
+
+    /// Every session of the database. One whose row is bad is told in its place, as are events of no session.
+    pub(super) fn look_at(file: Item, survey: &mut Survey) -> Result<()> {
+        let database = Database::open(&file.path)?;
+        let first = survey.items.len();
+        for id in database.sessions() {
+            match id.and_then(|id| database.session(&id).map(|session| (id, session))) {
+                Ok((id, session)) => {
+                    let item = Item { kind: Kind::Sqlite(id), ..file.clone() };
+                    survey.items.push(item.with_header(session.header()));
+                }
+                Err(error) => survey.errors.push((file.path.clone(), error)),
+            }
+        }
+        for orphan in database.orphans() {
+            let error = match orphan {
+                Ok(id) => Error::corrupt_in(
+                    &file.path,
+                    format!("events of session {id:?} that has no row in sessions; they cannot be imported"),
+                ),
+                Err(error) => error,
+            };
+            survey.errors.push((file.path.clone(), error));
+        }
+        let found = survey.items.get_mut(first..).unwrap_or_default();
+        let count = u64::try_from(found.len()).unwrap_or(u64::MAX).max(1);
+        found.iter_mut().for_each(|item| item.bytes = file.bytes / count);
+        if found.is_empty() {
+            survey.empty.push(file.path);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(not(feature = "sqlite"))]
+mod database {
+    use super::{Item, Survey};
+    use crate::{Error, ErrorKind, Result};
+
+    pub(super) fn look_at(file: Item, _: &mut Survey) -> Result<()> {
+        let text = format!(
+            "{}: a SQLite database; this program was built without the feature `sqlite`",
+            file.path.display()
+        );
+        Err(Error::new(ErrorKind::Unsupported, text))
     }
 }

@@ -14,8 +14,12 @@ use std::path::{Path, PathBuf};
 
 pub use find::{Found, find_files};
 pub use item::Item;
+use item::Kind;
 pub use take::{Fate, Imported};
 
+use super::jsonl::Reader;
+#[cfg(feature = "sqlite")]
+use super::sqlite::Database;
 use crate::{Error, Result, SessionStore};
 
 /// How files are imported.
@@ -40,9 +44,9 @@ pub enum Target<'a> {
 pub struct Survey {
     /// The sessions; a file that does not even begin like one is an item too, and is refused when it is taken.
     pub items: Vec<Item>,
-    /// Files and folders that could not be looked at.
-    pub errors: Vec<Error>,
-    /// Folders without any file of sessions.
+    /// Files and folders that could not be looked at, and what is in them but cannot be read, each with its path.
+    pub errors: Vec<(PathBuf, Error)>,
+    /// Folders without any file of sessions, and databases without any session.
     pub empty: Vec<PathBuf>,
 }
 
@@ -55,11 +59,11 @@ pub fn survey(paths: &[PathBuf]) -> Survey {
         if found.files.is_empty() && found.errors.is_empty() {
             survey.empty.push(path.clone());
         }
-        survey.errors.extend(found.errors);
+        let named = |error: Error| (error.path().unwrap_or(path).to_path_buf(), error);
+        survey.errors.extend(found.errors.into_iter().map(named));
         for file in found.files {
-            match item::items(&file) {
-                Ok(items) => survey.items.extend(items),
-                Err(error) => survey.errors.push(error),
+            if let Err(error) = item::look_at(&file, &mut survey) {
+                survey.errors.push((file, error));
             }
         }
     }
@@ -74,13 +78,21 @@ pub fn survey(paths: &[PathBuf]) -> Survey {
 pub struct Importer<'a> {
     target: Target<'a>,
     options: ImportOptions,
+    /// The last database that a session came from: the next one is likely to come from it too.
+    #[cfg(feature = "sqlite")]
+    database: Option<Database>,
 }
 
 impl<'a> Importer<'a> {
     /// Into `target`.
     #[must_use]
     pub fn new(target: Target<'a>, options: ImportOptions) -> Self {
-        Self { target, options }
+        Self {
+            target,
+            options,
+            #[cfg(feature = "sqlite")]
+            database: None,
+        }
     }
 
     /// Takes in the session of `item`. `progress` is told how many of its bytes were read, now and then.
@@ -91,8 +103,22 @@ impl<'a> Importer<'a> {
     /// another session in the store (kind `Conflict`, with the first event that differs) or is live there (kind
     /// `Exists`); errors of the store. The store has then what it had before.
     pub fn take(&mut self, item: &Item, progress: &mut dyn FnMut(u64)) -> Result<Imported> {
-        let mut offer = item.open()?;
-        take::take(self.target, &mut offer, &item.path, self.options, progress)
+        match &item.kind {
+            Kind::Jsonl => {
+                let mut offer = Reader::open(&item.path)?;
+                take::take(self.target, &mut offer, &item.path, self.options, progress)
+            }
+            #[cfg(feature = "sqlite")]
+            Kind::Sqlite(id) => {
+                let database = match self.database.take() {
+                    Some(database) if database.path() == item.path => database,
+                    _ => Database::open(&item.path)?,
+                };
+                let database = self.database.insert(database);
+                let mut offer = database.session(id)?;
+                take::take(self.target, &mut offer, &item.path, self.options, progress)
+            }
+        }
     }
 }
 

@@ -26,6 +26,8 @@ pub struct Imported {
     pub verdict: Verdict,
     /// Odd header fields that were kept.
     pub header_notes: Vec<HeaderNote>,
+    /// What else there is to know of the source.
+    pub remarks: Vec<String>,
     /// The first violations of I5-I10 and M. They do not stop an import.
     pub notes: Vec<Violation>,
     /// All violations of I5-I10 and M.
@@ -71,7 +73,7 @@ pub(super) fn take(
     notes.truncate(KEPT_NOTES);
     let fate = import.publish(Durability::Accepted).map_err(named)?;
     let (id, header_notes) = (header.id().to_owned(), offer.header_notes().to_vec());
-    Ok(Imported { id, fate, verdict, header_notes, notes, note_count })
+    Ok(Imported { id, fate, verdict, header_notes, remarks: offer.remarks(), notes, note_count })
 }
 
 /// Where an event stands that is not taken, and which rule it breaks.

@@ -37,3 +37,16 @@ pub enum Outcome {
         events: u64,
     },
 }
+
+impl Outcome {
+    /// A short name, for programs.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Added { .. } => "written",
+            Self::Extended { .. } => "extended",
+            Self::Unchanged { .. } => "unchanged",
+            Self::Ahead { .. } => "ahead",
+        }
+    }
+}

@@ -239,8 +239,26 @@ impl Offer for SqliteSession<'_> {
         self.kept_bytes.saturating_add(self.lost.bytes)
     }
 
+    fn remarks(&self) -> Vec<String> {
+        if self.ignored == IgnoredLines::default() { Vec::new() } else { vec![self.ignored.to_string()] }
+    }
+
     fn finish(&mut self) -> Result<Verdict> {
         self.judge()
+    }
+}
+
+impl fmt::Display for IgnoredLines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("lines beside rows were not used, for the rows say something else by now: ")?;
+        if self.header {
+            f.write_str("the header's")?;
+        }
+        if let Some(first) = self.first {
+            let and = if self.header { " and " } else { "" };
+            write!(f, "{and}those of {} events, the first of event {first}", self.events)?;
+        }
+        Ok(())
     }
 }
 

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use serde::Serialize;
-use sessionlog::SessionStore;
 use sessionlog::interop::ExportFate;
 use sessionlog::interop::jsonl::{Exported, WriteOptions, export_session};
 
@@ -27,7 +26,7 @@ struct Shown<'a> {
 
 pub(crate) fn run(stores: &Stores, args: &args::ExportJsonl, out: &mut Output) -> Ended {
     let store = stores.read()?;
-    let ids = ids(&store, &args.what)?;
+    let ids = super::ids(&store, &args.what)?;
     let options = WriteOptions { existing: args.what.existing(), dry_run: args.what.dry_run };
     let mut failed = 0_u64;
     let progress = Progress::new("sessions exported", u64::try_from(ids.len()).ok());
@@ -49,14 +48,6 @@ pub(crate) fn run(stores: &Stores, args: &args::ExportJsonl, out: &mut Output) -
         return Err(Failure::Words(format!("{failed} of {} sessions were not exported", ids.len())));
     }
     Ok(Outcome::Fine)
-}
-
-/// The sessions that were asked for, or all.
-fn ids(store: &SessionStore, what: &args::ExportWhat) -> sessionlog::Result<Vec<String>> {
-    if what.ids.is_empty() {
-        return store.stored()?.map(|stat| stat.map(|stat| stat.id.to_string())).collect();
-    }
-    Ok(what.ids.clone())
 }
 
 fn show(id: &str, written: &Exported, out: &mut Output) -> Result<(), Failure> {
