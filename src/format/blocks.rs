@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::layout::Field;
 use super::lsn::StoreId;
+use crate::error::Error;
 
 /// The header sector; the first section follows it.
 pub(crate) const HEADER_LEN: usize = 512;
@@ -263,18 +264,53 @@ fn crc_section(at: u64, file_len: usize) -> Option<Section> {
     (at.is_multiple_of(8) && len == blocks.checked_mul(4)?).then_some(Section { at, len })
 }
 
-/// Builds the bytes of such a file: the header's own fields, then sections in order, then [`BlockWriter::finish`].
-#[derive(Debug)]
-pub(crate) struct BlockWriter {
-    out: Vec<u8>,
+/// Takes a piece of a file at a place. Pieces follow each other, but for the header's, which may come last.
+pub(crate) type Sink<'s> = &'s mut dyn FnMut(u64, &[u8]) -> Result<(), Error>;
+
+/// The bytes of a file that `write` hands to a sink.
+pub(crate) fn in_memory(write: impl FnOnce(Sink<'_>) -> Result<(), Error>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let written = write(&mut |at, piece| {
+        let at = usize::try_from(at).unwrap_or(usize::MAX);
+        let end = at.saturating_add(piece.len());
+        if bytes.len() < end {
+            bytes.resize(end, 0);
+        }
+        if let Some(place) = bytes.get_mut(at..end) {
+            place.copy_from_slice(piece);
+        }
+        Ok(())
+    });
+    written.expect("writing to memory does not fail");
+    bytes
 }
 
-impl BlockWriter {
-    /// A header with its first fields; `capacity` is what the sections will about take.
-    pub(crate) fn new(layout: &Layout, store: StoreId, capacity: usize) -> Self {
-        let mut out = Vec::with_capacity(HEADER_LEN + capacity + capacity / 1000 + 64);
-        out.resize(HEADER_LEN, 0);
-        let mut writer = Self { out };
+/// Bytes of blocks that are collected before they are handed out.
+const PIECE: usize = 64 * BLOCK;
+
+/// Writes such a file: the header's own fields, then sections in order, then [`BlockWriter::finish`]. A file of less
+/// than [`PIECE`] bytes is handed out at once; of a larger one no more than that and the block CRCs are in memory.
+pub(crate) struct BlockWriter<'s> {
+    header: [u8; HEADER_LEN],
+    /// What was not handed out yet: from `at` on, which is where a block starts.
+    pending: Vec<u8>,
+    at: u64,
+    crcs: Vec<u8>,
+    sink: Sink<'s>,
+    result: Result<(), Error>,
+}
+
+impl<'s> BlockWriter<'s> {
+    /// A header with its first fields.
+    pub(crate) fn new(layout: &Layout, store: StoreId, sink: Sink<'s>) -> Self {
+        let mut writer = Self {
+            header: [0; HEADER_LEN],
+            pending: Vec::new(),
+            at: HEADER_LEN as u64,
+            crcs: Vec::new(),
+            sink,
+            result: Ok(()),
+        };
         writer.set(common::MAGIC, &layout.magic);
         writer.set(common::VERSION, &VERSION.to_le_bytes());
         writer.set(common::HEADER_LEN, &[0, 2]);
@@ -284,18 +320,21 @@ impl BlockWriter {
 
     /// Writes a header field.
     pub(crate) fn set(&mut self, field: Field, bytes: &[u8]) {
-        field.put(&mut self.out, bytes);
+        field.put(&mut self.header, bytes);
     }
 
     /// Starts the next section, on 8 bytes, and stores where.
     pub(crate) fn begin(&mut self, field: Field) {
-        self.out.resize(self.out.len().next_multiple_of(8), 0);
-        let at = (self.out.len() as u64).to_le_bytes();
+        self.pending.resize(self.pending.len().next_multiple_of(8), 0);
+        let at = self.at.saturating_add(self.pending.len() as u64).to_le_bytes();
         self.set(field, &at);
     }
 
     pub(crate) fn put(&mut self, bytes: &[u8]) {
-        self.out.extend_from_slice(bytes);
+        self.pending.extend_from_slice(bytes);
+        if self.pending.len() >= PIECE {
+            self.hand_out();
+        }
     }
 
     pub(crate) fn put_u32(&mut self, value: u32) {
@@ -306,19 +345,43 @@ impl BlockWriter {
         self.put(&value.to_le_bytes());
     }
 
-    /// The block CRCs, the length and the header CRC: the file's bytes.
-    pub(crate) fn finish(mut self, layout: &Layout) -> Vec<u8> {
-        self.begin(layout.crcs);
-        let blocks = self.out.get(HEADER_LEN..).unwrap_or_default();
-        let list: Vec<u8> = blocks.chunks(BLOCK).flat_map(|b| crc32fast::hash(b).to_le_bytes()).collect();
-        self.put(&list);
-        let length = self.out.len() as u64;
-        self.set(layout.length, &length.to_le_bytes());
-        self.set(layout.crcs_crc, &crc32fast::hash(&list).to_le_bytes());
-        let crc = crc32fast::hash(self.out.get(..common::CRC.at).unwrap_or_default());
-        self.set(common::CRC, &crc.to_le_bytes());
-        self.out
+    /// Hands out the blocks that are full.
+    fn hand_out(&mut self) {
+        let full = self.pending.len() / BLOCK * BLOCK;
+        let blocks = self.pending.get(..full).unwrap_or_default();
+        add_crcs(&mut self.crcs, blocks);
+        if self.result.is_ok() {
+            self.result = (self.sink)(self.at, blocks);
+        }
+        self.at = self.at.saturating_add(full as u64);
+        self.pending.drain(..full);
     }
+
+    /// The block CRCs, the length and the header CRC: the file is complete.
+    ///
+    /// # Errors
+    /// The first that the sink returned.
+    pub(crate) fn finish(mut self, layout: &Layout) -> Result<(), Error> {
+        self.begin(layout.crcs);
+        add_crcs(&mut self.crcs, &self.pending);
+        self.pending.extend_from_slice(&self.crcs);
+        let length = self.at.saturating_add(self.pending.len() as u64);
+        self.set(layout.length, &length.to_le_bytes());
+        self.set(layout.crcs_crc, &crc32fast::hash(&self.crcs).to_le_bytes());
+        let crc = crc32fast::hash(self.header.get(..common::CRC.at).unwrap_or_default());
+        self.set(common::CRC, &crc.to_le_bytes());
+        self.result?;
+        if self.at == HEADER_LEN as u64 {
+            self.pending.splice(..0, self.header);
+            return (self.sink)(0, &self.pending);
+        }
+        (self.sink)(self.at, &self.pending)?;
+        (self.sink)(0, &self.header)
+    }
+}
+
+fn add_crcs(crcs: &mut Vec<u8>, blocks: &[u8]) {
+    blocks.chunks(BLOCK).for_each(|block| crcs.extend_from_slice(&crc32fast::hash(block).to_le_bytes()));
 }
 
 /// Makes every checksum of a changed file right again, as far as its header leads to them.

@@ -35,7 +35,7 @@ impl Shared {
 
     fn session_from(&self, dense: u64) -> Result<(Option<SessionEntry>, Arc<Directory>)> {
         self.look(
-            |live| live.entry(dense).cloned(),
+            |live| live.entry(dense),
             |live, directory| match live {
                 Some(entry) => Ok(Some(entry)),
                 None => directory.session(dense),
@@ -51,7 +51,7 @@ impl Shared {
     /// The newest visible session of that id.
     pub(crate) fn lookup(&self, id: &str) -> Result<Option<SessionEntry>> {
         let (found, _) = self.look(
-            |live| live.by_id(id).to_vec(),
+            |live| live.by_id(id),
             |mut found, directory| {
                 found.extend(directory.by_id(id)?);
                 Ok(found)
@@ -63,7 +63,7 @@ impl Shared {
     /// Dense ids of all visible sessions, ascending.
     pub(crate) fn sessions(&self) -> Result<Vec<u64>> {
         let (all, _) = self.look(
-            |live| live.entries().map(|entry| (entry.dense, is_visible(entry))).collect::<Vec<_>>(),
+            |live| live.all().collect::<Vec<_>>(),
             |mut live, directory| {
                 live.sort_unstable();
                 let mut all = Vec::new();
@@ -98,7 +98,7 @@ impl Shared {
         all.dedup();
         let mut visible = Vec::new();
         for dense in all {
-            visible.extend(self.session(dense)?.filter(is_visible));
+            visible.extend(self.session(dense)?.filter(SessionEntry::is_visible));
         }
         Ok(visible)
     }
@@ -112,10 +112,10 @@ impl Shared {
             })?;
             let mut state = self.state();
             // An entry from a run is the newest state only as long as nothing came in between.
-            if state.live.entry(dense).is_some() || Arc::ptr_eq(&state.live.directory, &directory) {
+            if state.live.knows(dense) || Arc::ptr_eq(&state.live.directory, &directory) {
                 state.live.adopt(entry);
                 state.live.attach(dense);
-                return state.live.entry(dense).cloned().ok_or_else(|| {
+                return state.live.entry(dense).ok_or_else(|| {
                     Error::new(ErrorKind::Internal, format!("session number {dense} was not kept"))
                 });
             }
@@ -125,8 +125,4 @@ impl Shared {
     pub(crate) fn detach(&self, dense: u64) {
         self.state().live.detach(dense);
     }
-}
-
-fn is_visible(entry: &SessionEntry) -> bool {
-    !entry.deleted && !entry.staged
 }

@@ -9,12 +9,14 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::format::Lsn;
-use crate::format::directory::{RunBuilder, RunFile, RunKey, RunRange, merge};
+use crate::format::blocks::Sink;
+use crate::format::directory::{DirEntry, RunFile, RunKey, RunRange, merge, write_run};
 use crate::format::names;
 
-use super::create::replace;
+use super::create::replace_with;
 use super::directory::{Directory, Run, broken_run, dir_entry, open_chain, open_run};
 use super::fold::Fold;
+use super::replay::Changes;
 use super::segments::Bytes;
 use super::shared::Shared;
 use super::survey::Survey;
@@ -86,11 +88,12 @@ impl Shared {
         }
         let range = RunRange { from: directory.to, to };
         let key = RunKey { store: self.live_set().store, from: range.from, to };
-        let mut builder = RunBuilder::new(key, next_dense);
-        for folded in fold.into_entries().into_values() {
-            builder.push(&dir_entry(&folded.entry));
-        }
-        let run = self.put_run(range, &builder.finish())?;
+        let count = fold.len();
+        let changes = fold.into_changes();
+        let run = self.put_run(range, &mut |sink| {
+            write_run(&key, next_dense, count, &|take| each_entry(&changes, take), sink)
+        })?;
+        drop(changes);
         self.counters.checkpoints.add(1);
         let end = directory.runs.len();
         self.publish_directory(&directory, directory.with(end..end, run));
@@ -114,9 +117,9 @@ impl Shared {
         }
     }
 
-    fn put_run(&self, range: RunRange, bytes: &[u8]) -> Result<Run> {
+    fn put_run(&self, range: RunRange, write: &mut dyn FnMut(Sink<'_>) -> Result<()>) -> Result<Run> {
         let (temp, name) = (names::run_temp(range.from, range.to), names::run(range.from, range.to));
-        replace(self.disk.as_ref(), &temp, &name, names::DIRECTORY, bytes)?;
+        replace_with(self.disk.as_ref(), &temp, &name, names::DIRECTORY, write)?;
         open_run(self, range, u32::MAX, false)
     }
 
@@ -170,7 +173,7 @@ impl Shared {
                 return self.heal_or(&directory, error);
             }
         };
-        let run = self.put_run(range, &bytes)?;
+        let run = self.put_run(range, &mut |sink| sink(0, &bytes))?;
         self.publish_directory(&directory, directory.with(at, run));
         Ok(true)
     }
@@ -196,6 +199,18 @@ impl Shared {
             }
         }
     }
+}
+
+/// Every session of a fold, ascending by number.
+fn each_entry(changes: &Changes, take: &mut dyn FnMut(&DirEntry)) {
+    let mut orphans = changes.orphans.iter().peekable();
+    for (dense, replayed) in &changes.entries {
+        while let Some(orphan) = orphans.next_if(|orphan| orphan.dense < *dense) {
+            take(&dir_entry(&orphan));
+        }
+        take(&dir_entry(&replayed.entry));
+    }
+    orphans.for_each(|orphan| take(&dir_entry(&orphan)));
 }
 
 /// The newest runs that are alike: each older one is at most twice as large as all newer ones together.

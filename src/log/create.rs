@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::disk::{Disk, DiskFile};
 use crate::error::Result;
+use crate::format::blocks::Sink;
 use crate::format::{Control, ControlSlot, LiveSet, SegmentHeader, StoreId, names};
 
 use super::keeper::write_zeros;
@@ -48,11 +49,25 @@ pub(crate) fn put_new_control(disk: &dyn Disk, slot: &ControlSlot) -> Result<()>
 /// # Errors
 /// A disk call fails; `name` is as before then.
 pub(crate) fn replace(disk: &dyn Disk, temp: &str, name: &str, folder: &str, bytes: &[u8]) -> Result<()> {
+    replace_with(disk, temp, name, folder, &mut |sink| sink(0, bytes))
+}
+
+/// As [`replace`], for a file that `write` hands over in pieces.
+///
+/// # Errors
+/// A disk call fails; `name` is as before then.
+pub(crate) fn replace_with(
+    disk: &dyn Disk,
+    temp: &str,
+    name: &str,
+    folder: &str,
+    write: &mut dyn FnMut(Sink<'_>) -> Result<()>,
+) -> Result<()> {
     if disk.exists(temp)? {
         disk.unlink(temp)?;
     }
     let written = disk.create_excl(temp).and_then(|file| {
-        file.write_at(&[bytes], 0)?;
+        write(&mut |at, piece| file.write_at(&[piece], at))?;
         file.sync_file()
     });
     if let Err(error) = written {

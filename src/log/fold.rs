@@ -1,7 +1,6 @@
 //! Folding segments over the directory: what opening replays, what a checkpoint writes down, and what is brought back
 //! when a run turns out broken. All three are the same fold.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -9,45 +8,38 @@ use crate::format::Lsn;
 use crate::format::directory::RunRange;
 
 use super::directory::{Directory, broken_run};
-use super::replay::replay;
+use super::live::LiveIndex;
+use super::replay::{Changes, replay};
 use super::segments::Index;
 use super::shared::Shared;
 use super::types::SessionEntry;
-
-/// A session as a fold leaves it.
-#[derive(Debug)]
-pub(crate) struct Folded {
-    pub entry: SessionEntry,
-    /// Newest segment that changed it.
-    pub segment: u32,
-}
 
 /// See the module.
 pub(crate) struct Fold<'a> {
     shared: &'a Shared,
     directory: Arc<Directory>,
-    entries: BTreeMap<u64, Folded>,
+    changes: Changes,
     /// Something was passed over because a read failed: good enough to go on with, not to be written down.
     pub unread: Option<Error>,
 }
 
 impl<'a> Fold<'a> {
     pub(crate) fn new(shared: &'a Shared, directory: Arc<Directory>) -> Self {
-        Self { shared, directory, entries: BTreeMap::new(), unread: None }
+        Self { shared, directory, changes: Changes::default(), unread: None }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        self.changes.entries.len().saturating_add(self.changes.orphans.len())
     }
 
-    pub(crate) fn into_entries(self) -> BTreeMap<u64, Folded> {
-        self.entries
+    pub(crate) fn into_changes(self) -> Changes {
+        self.changes
     }
 
     /// A session as it is after the segments so far.
     pub(crate) fn known(&self, dense: u64) -> Result<Option<SessionEntry>> {
-        match self.entries.get(&dense) {
-            Some(folded) => Ok(Some(folded.entry.clone())),
+        match self.changes.get(dense) {
+            Some(entry) => Ok(Some(entry)),
             None => self.directory.session(dense),
         }
     }
@@ -85,11 +77,8 @@ impl<'a> Fold<'a> {
     }
 
     fn apply(&mut self, number: u32, index: &Index) -> Result<()> {
-        let mut touched = BTreeMap::new();
-        let unread = replay(self.shared, number, index, &mut touched, &|dense| self.known(dense))?;
+        let unread = replay(self.shared, number, index, &mut self.changes, &self.directory)?;
         self.unread = self.unread.take().or(unread);
-        let folded = touched.into_iter().map(|(dense, entry)| (dense, Folded { entry, segment: number }));
-        self.entries.extend(folded);
         Ok(())
     }
 }
@@ -121,12 +110,20 @@ fn replay_once(shared: &Shared, ended: &[u32], active: Option<u32>) -> Result<()
         }
         fold.take(number)?;
     }
+    let changes = fold.into_changes();
     let mut state = shared.state();
-    for (dense, folded) in fold.into_entries() {
-        state.live.next_dense = state.live.next_dense.max(dense.saturating_add(1));
-        state.live.restore(folded.entry, Lsn::new(folded.segment, 1));
-    }
+    let highest = changes.entries.keys().next_back().copied().max(changes.orphans.last());
+    state.live.next_dense = state.live.next_dense.max(highest.map_or(1, |dense| dense.saturating_add(1)));
+    restore(&mut state.live, changes);
     Ok(())
+}
+
+/// Brings in what a fold found.
+fn restore(live: &mut LiveIndex, changes: Changes) {
+    for replayed in changes.entries.into_values() {
+        live.restore(replayed.entry, Lsn::new(replayed.segment, 1));
+    }
+    live.restore_orphans(changes.orphans);
 }
 
 /// Sets the links of a table in memory to the segments before it.
@@ -135,7 +132,10 @@ fn link(shared: &Shared, fold: &Fold<'_>, number: u32) -> Result<()> {
     let mut links = Vec::new();
     for session in table.sessions() {
         let dense = session.part().dense;
-        links.push((dense, fold.known(dense)?.map_or(0, |entry| entry.last_segment)));
+        let last = fold.known(dense)?.map_or(0, |entry| entry.last_segment);
+        if last != session.part().prev_segment {
+            links.push((dense, last));
+        }
     }
     drop(table);
     if let Some(table) = shared.state().live.table_mut(number) {
@@ -161,9 +161,9 @@ impl Shared {
         Self::unlocked();
         tracing::warn!(from = %range.from, to = %range.to, "a directory run is damaged; replaying the segments");
         let mut shorter = Arc::new(directory.before(range));
-        let entries = loop {
+        let changes = loop {
             match self.between(&shorter, directory.to) {
-                Ok(fold) => break fold.into_entries(),
+                Ok(fold) => break fold.into_changes(),
                 Err(error) => match broken_run(&error) {
                     Some(range) => shorter = Arc::new(shorter.before(range)),
                     None => return Err(error),
@@ -173,9 +173,7 @@ impl Shared {
         let mut state = self.state();
         // Another thread was faster: whoever asked asks again.
         if Arc::ptr_eq(&state.live.directory, directory) {
-            for folded in entries.into_values() {
-                state.live.restore(folded.entry, Lsn::new(folded.segment, 1));
-            }
+            restore(&mut state.live, changes);
             state.live.directory = shorter;
         }
         drop(state);

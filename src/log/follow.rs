@@ -17,8 +17,7 @@ use super::live::LiveIndex;
 use super::notes::note_of;
 use super::rebuild::{damaged, refused_record};
 use super::recover::{loss, missing_members, no_store};
-use super::replay::orphan;
-use super::report::{Cut, RecoveryReport};
+use super::report::{Cut, Loss, RecoveryReport};
 use super::scan::{BadSpot, Found, ScanEnd, ScanPlan, scan};
 use super::segments::{EndOf, SegmentFacts, Segments, read_header, read_header_checked};
 use super::shared::{Parts, Shared};
@@ -61,7 +60,7 @@ pub(crate) fn open_reader(
     for number in missing_members(&survey, &live_set, control)? {
         report.clean = false;
         let file = names::segment(number).into();
-        report.losses.push(super::report::Loss {
+        report.losses.push(Loss {
             file,
             offset: 0,
             length: 0,
@@ -109,7 +108,7 @@ fn newest_readable(
         report.clean = false;
         let length = if usable { u64::from(FIRST_FRAME) } else { 0 };
         let file = names::segment(number).into();
-        report.losses.push(super::report::Loss { file, offset: 0, length, message });
+        report.losses.push(Loss { file, offset: 0, length, message });
         if usable {
             return Ok(Some(number));
         }
@@ -244,12 +243,16 @@ impl Shared {
 
     fn note_loss(&self, spot: &BadSpot, report: &mut RecoveryReport) {
         let range = damaged(spot);
-        report.losses.push(super::report::Loss {
+        let loss = Loss {
             file: names::segment(spot.segment).into(),
             offset: u64::from(range.from),
             length: u64::from(range.to.saturating_sub(range.from)),
             message: spot.reason.text().into(),
-        });
+        };
+        match report.losses.last_mut() {
+            Some(last) if last.goes_on_in(&loss) => last.length = last.length.saturating_add(loss.length),
+            _ => report.losses.push(loss),
+        }
         if let Some(table) = self.state().live.table_mut(spot.segment) {
             table.add_damage(range);
         }
@@ -269,9 +272,11 @@ impl Shared {
             };
             let dense = note.dense();
             let creates = matches!(note, Note::Create { .. } | Note::Fork { .. });
-            if !creates && self.state().live.entry(dense).is_none() {
-                let entry = self.session(dense)?.unwrap_or_else(|| orphan(dense));
-                self.state().live.adopt(entry);
+            if !creates && !self.state().live.knows(dense) {
+                match self.session(dense)? {
+                    Some(entry) => drop(self.state().live.adopt(entry)),
+                    None => self.state().live.adopt_orphan(dense),
+                }
             }
             let taken = self.state().live.note(&note, record.lsn, record.stored_len);
             match taken {

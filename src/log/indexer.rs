@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::format::{Ending, names};
 use crate::rt::{Step, Task};
 
-use super::create::replace;
+use super::create::replace_with;
 use super::segments::Index;
 use super::shared::Shared;
 
@@ -128,14 +128,10 @@ fn finish(shared: &Shared, number: u32) -> Result<()> {
         index = segments.replace_index(shared, number)?;
     }
     if let Index::Table(table) = index.as_ref() {
-        let bytes = table.to_index(facts.end.end, facts.end.chain, facts.end.why);
-        replace(
-            shared.disk.as_ref(),
-            &names::index_temp(number),
-            &names::index(number),
-            names::SEGMENTS,
-            &bytes,
-        )?;
+        let (temp, name) = (names::index_temp(number), names::index(number));
+        replace_with(shared.disk.as_ref(), &temp, &name, names::SEGMENTS, &mut |sink| {
+            table.write_index(facts.end.end, facts.end.chain, facts.end.why, sink)
+        })?;
         shared.counters.indexes_built.add(1);
     }
     segments.forget_index(number);

@@ -14,6 +14,7 @@ use crate::format::lsn::{Binding, Lsn};
 use crate::format::names;
 
 use super::directory::Directory;
+use super::orphans::Orphans;
 use super::types::{Fork, Note, SessionEntry};
 
 /// A session in memory.
@@ -31,7 +32,9 @@ pub(crate) struct LiveIndex {
     pub directory: Arc<Directory>,
     tables: BTreeMap<u32, Arc<SegmentTable>>,
     bindings: BTreeMap<u32, Binding>,
-    entries: HashMap<u64, LiveEntry>,
+    /// Each in a place of its own: a map twice as large as its entries would be the most that opening costs (G7).
+    entries: HashMap<u64, Box<LiveEntry>>,
+    orphans: Orphans,
     by_id: HashMap<Arc<str>, Vec<u64>>,
     children: HashMap<u64, Vec<u64>>,
     pub next_dense: u64,
@@ -44,6 +47,7 @@ impl LiveIndex {
             tables: BTreeMap::new(),
             bindings: BTreeMap::new(),
             entries: HashMap::new(),
+            orphans: Orphans::default(),
             by_id: HashMap::new(),
             children: HashMap::new(),
             next_dense: next_dense.max(1),
@@ -82,30 +86,58 @@ impl LiveIndex {
         self.tables.keys().copied().collect()
     }
 
-    pub(crate) fn entry(&self, dense: u64) -> Option<&SessionEntry> {
-        self.entries.get(&dense).map(|live| &live.entry)
+    pub(crate) fn entry(&self, dense: u64) -> Option<SessionEntry> {
+        match self.entries.get(&dense) {
+            Some(live) => Some(live.entry.clone()),
+            None => self.orphans.get(dense),
+        }
+    }
+
+    /// Whether the session is in memory.
+    pub(crate) fn knows(&self, dense: u64) -> bool {
+        self.entries.contains_key(&dense) || self.orphans.contains(dense)
     }
 
     /// Dense ids in memory that carry `id`, oldest first.
-    pub(crate) fn by_id(&self, id: &str) -> &[u64] {
-        self.by_id.get(id).map_or(&[], Vec::as_slice)
+    pub(crate) fn by_id(&self, id: &str) -> Vec<u64> {
+        let mut found = self.by_id.get(id).cloned().unwrap_or_default();
+        if let Some(dense) = self.orphans.by_id(id)
+            && let Err(at) = found.binary_search(&dense)
+        {
+            found.insert(at, dense);
+        }
+        found
     }
 
     pub(crate) fn children(&self, dense: u64) -> &[u64] {
         self.children.get(&dense).map_or(&[], Vec::as_slice)
     }
 
-    pub(crate) fn entries(&self) -> impl Iterator<Item = &SessionEntry> {
-        self.entries.values().map(|live| &live.entry)
+    /// Every session in memory and whether it is visible, in no order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u64, bool)> {
+        let full = self.entries.values().map(|live| (live.entry.dense, live.entry.is_visible()));
+        full.chain(self.orphans.marks().map(|(dense, deleted, _)| (dense, !deleted)))
+    }
+
+    /// Sessions that were staged, and neither published nor deleted.
+    pub(crate) fn staged(&self) -> impl Iterator<Item = u64> {
+        let entries = self.entries.values().map(|live| &live.entry);
+        entries.filter(|entry| entry.staged && !entry.deleted).map(|entry| entry.dense)
     }
 
     /// Brings a session in from a run, or finds it here.
     pub(crate) fn adopt(&mut self, entry: SessionEntry) -> &mut LiveEntry {
         let dense = entry.dense;
+        let (entry, changed) = self.orphans.remove(dense).unwrap_or((entry, Lsn::NONE));
         if !self.entries.contains_key(&dense) {
             self.index_entry(&entry);
         }
-        self.entries.entry(dense).or_insert_with(|| LiveEntry { entry, attached: 0, changed: Lsn::NONE })
+        self.entries.entry(dense).or_insert_with(|| Box::new(LiveEntry { entry, attached: 0, changed }))
+    }
+
+    /// Notes a session that is neither here nor in a run: its create record is lost.
+    pub(crate) fn adopt_orphan(&mut self, dense: u64) {
+        self.orphans.change(dense, Lsn::NONE, |_| {});
     }
 
     fn index_entry(&mut self, entry: &SessionEntry) {
@@ -139,6 +171,17 @@ impl LiveIndex {
     pub(crate) fn restore(&mut self, entry: SessionEntry, place: Lsn) {
         let live = self.adopt(entry);
         live.changed = live.changed.max(place);
+    }
+
+    /// As [`restore`](Self::restore), for sessions whose create record is lost.
+    pub(crate) fn restore_orphans(&mut self, orphans: Orphans) {
+        let Self { entries, orphans: here, .. } = self;
+        for (dense, _, changed) in orphans.marks() {
+            if let Some(live) = entries.get_mut(&dense) {
+                live.changed = live.changed.max(changed);
+            }
+        }
+        here.restore(orphans, |dense| entries.contains_key(&dense));
     }
 
     /// Takes in one record at `place`; `stored` is its length.
@@ -185,6 +228,8 @@ impl LiveIndex {
         if let Some(live) = self.entries.get_mut(&dense) {
             change(&mut live.entry);
             live.changed = place;
+        } else if self.orphans.contains(dense) {
+            self.orphans.change(dense, place, change);
         }
     }
 
@@ -202,23 +247,38 @@ impl LiveIndex {
                 format!("session {} seq {}: {fault}", event.dense, event.seq),
             )
         })?;
-        let Some(live) = live else { return Ok(()) };
-        if fresh {
-            table.set_prev(event.dense, live.entry.last_segment);
+        let mut before = 0;
+        let mut take = |entry: &mut SessionEntry| {
+            before = entry.last_segment;
+            update(entry, event, segment);
+        };
+        match live {
+            Some(live) => {
+                take(&mut live.entry);
+                live.changed = place;
+            }
+            None if self.orphans.contains(event.dense) => self.orphans.change(event.dense, place, take),
+            None => return Ok(()),
         }
-        live.changed = place;
-        update(&mut live.entry, event, segment);
+        if fresh {
+            table.set_prev(event.dense, before);
+        }
         Ok(())
     }
 
     /// What a directory that reaches up to `to` makes redundant here.
     pub(crate) fn covered(&self, to: Lsn) -> Vec<u64> {
         let covered = |live: &LiveEntry| live.attached == 0 && live.changed < to;
-        self.entries.iter().filter(|(_, live)| covered(live)).map(|(dense, _)| *dense).collect()
+        let full = self.entries.iter().filter(|(_, live)| covered(live)).map(|(dense, _)| *dense);
+        full.chain(self.orphans.marks().filter(|(_, _, changed)| *changed < to).map(|(dense, _, _)| dense))
+            .collect()
     }
 
     /// Forgets a session that the directory, which reaches up to `to`, knows and that nobody is attached to.
     pub(crate) fn forget(&mut self, dense: u64, to: Lsn) {
+        if self.orphans.changed(dense).is_some_and(|changed| changed < to) {
+            self.orphans.remove(dense);
+        }
         if self.entries.get(&dense).is_none_or(|live| live.attached > 0 || live.changed >= to) {
             return;
         }

@@ -22,6 +22,7 @@ mod indexer;
 mod keeper;
 mod live;
 mod notes;
+mod orphans;
 mod places;
 mod reader;
 pub(crate) mod rebuild;

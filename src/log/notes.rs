@@ -17,7 +17,7 @@ pub(crate) fn note_of(view: &RecordView<'_>) -> Result<Option<Note>, String> {
     Ok(Some(match &view.meta {
         Meta::Event(meta) => event_note(meta, view.payload)?,
         Meta::Create(meta) => {
-            let (id, header) = payload::decode_session(view.payload)?;
+            let (id, header) = identity(view.payload)?;
             Note::Create {
                 dense: meta.dense,
                 id: Arc::from(id),
@@ -26,7 +26,7 @@ pub(crate) fn note_of(view: &RecordView<'_>) -> Result<Option<Note>, String> {
             }
         }
         Meta::Fork(meta) => {
-            let (id, header) = payload::decode_session(view.payload)?;
+            let (id, header) = identity(view.payload)?;
             let fork = Fork { parent: meta.parent, ancestor: meta.ancestor, cut: meta.cut };
             Note::Fork {
                 dense: meta.dense,
@@ -41,6 +41,19 @@ pub(crate) fn note_of(view: &RecordView<'_>) -> Result<Option<Note>, String> {
         Meta::AcceptLoss(meta) => Note::AcceptLoss { dense: meta.dense, next_seq: meta.next_seq },
         Meta::Damage(_) | Meta::IndexPart(_) | Meta::Skipped { .. } => return Ok(None),
     }))
+}
+
+/// The header `{"type":"session","version":0,"id":"x","createdAt":0}` takes as many bytes, and none fewer (H). So a
+/// session costs a log more than it costs who opens it (G7).
+const SHORTEST_HEADER: usize = 53;
+
+/// Id and header of a session.
+fn identity(payload: &[u8]) -> Result<(String, &str), String> {
+    let (id, header) = payload::decode_session(payload)?;
+    if header.len() < SHORTEST_HEADER {
+        return Err(format!("header: {} bytes, {SHORTEST_HEADER} at least are possible", header.len()));
+    }
+    Ok((id, header))
 }
 
 fn event_note(meta: &EventMeta, bytes: &[u8]) -> Result<Note, String> {

@@ -115,10 +115,8 @@ pub(crate) fn refused_record(record: &RecordView<'_>) -> BadSpot {
 
 /// Sets the links to earlier segments. A link is an upper bound: readers go on downwards from there.
 fn link(shared: &Shared, table: &mut SegmentTable, number: u32) {
-    let Some(before) = shared.segments.read().before(number) else { return };
-    let sessions: Vec<u64> = table.sessions().map(|session| session.part().dense).collect();
-    for dense in sessions {
-        table.set_prev(dense, before);
+    if let Some(before) = shared.segments.read().before(number) {
+        table.set_all_prev(before);
     }
 }
 

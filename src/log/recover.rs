@@ -26,7 +26,7 @@ use crate::log::fold::replay_behind_chain;
 use crate::log::live::LiveIndex;
 use crate::log::rebuild::plan;
 use crate::log::report::RecoveryReport;
-use crate::log::scan::{Found, scan};
+use crate::log::scan::{Found, add_spot, scan};
 use crate::log::segments::{SegmentFacts, Segments};
 use crate::log::shared::{Parts, Shared};
 use crate::log::space::Space;
@@ -112,6 +112,16 @@ fn check_file_system(disk: &dyn Disk, options: &LogOptions) -> Result<()> {
         )),
         _ => Ok(()),
     }
+}
+
+/// Whether a range says nothing that one before it does not say, which may become longer for that.
+fn joins(known: &mut LiveDamage, next: &LiveDamage) -> bool {
+    let whole = known.to == u32::MAX && next.from > known.from;
+    let same = known.segment == next.segment && (next.from == known.from || next.to <= known.to) && !whole;
+    if same {
+        known.to = known.to.max(next.to);
+    }
+    same
 }
 
 struct Opening<'a> {
@@ -213,12 +223,14 @@ impl Opening<'_> {
                 }
                 Err(error) => return Err(error),
             };
+            let mut bad = Vec::new();
             scan(self.shared.files.readable(number)?, &plan(&facts), &mut |found| {
                 if let Found::Bad(spot) = found {
-                    damage.push(live_damage(&spot));
+                    add_spot(&mut bad, spot);
                 }
                 Ok(())
             })?;
+            damage.extend(bad.iter().map(live_damage));
         }
         Ok(damage)
     }
@@ -260,7 +272,7 @@ impl Opening<'_> {
 
     fn remember_damage(&mut self, mut live: LiveSet, mut damage: Vec<LiveDamage>) -> Result<()> {
         damage.sort_by_key(|damage| (damage.segment, damage.from, damage.to));
-        damage.dedup_by_key(|damage| (damage.segment, damage.from));
+        damage.dedup_by(|next, known| joins(known, next));
         for damage in &damage {
             self.report.losses.push(loss(damage));
         }
@@ -363,5 +375,26 @@ impl Opening<'_> {
         };
         shared.state().commit = Some(CommitState::new(origin));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_that_say_nothing_new_join_the_one_before() {
+        let range = |segment, from, to| LiveDamage { segment, from, to, reason: DamageReason::BadBytes };
+        let whole = whole_file(2, DamageReason::MissingFile);
+        let mut all = vec![
+            range(1, 10, 20),
+            range(1, 10, 40),
+            range(1, 30, 40),
+            range(1, 40, 50),
+            whole,
+            range(2, 30, 40),
+        ];
+        all.dedup_by(|next, known| joins(known, next));
+        assert_eq!(all, [range(1, 10, 40), range(1, 40, 50), whole, range(2, 30, 40)]);
     }
 }

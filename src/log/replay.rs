@@ -5,93 +5,133 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
-use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::format::index::SessionPart;
 use crate::format::lsn::Lsn;
 
+use super::directory::Directory;
 use super::live::new_entry;
 use super::notes::note_of;
+use super::orphans::Orphans;
 use super::reader::ReadBuffer;
 use super::segments::Index;
 use super::shared::Shared;
 use super::types::{Note, SessionEntry};
 
-/// Applies segment `number` to `entries`; sessions that are not in it yet come from `base`. Gives back the first read
+/// A session as a replay leaves it.
+#[derive(Debug)]
+pub(crate) struct Replayed {
+    pub entry: SessionEntry,
+    /// Newest segment that changed it.
+    pub segment: u32,
+}
+
+/// What segments changed in the sessions of a directory.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    pub entries: BTreeMap<u64, Box<Replayed>>,
+    pub orphans: Orphans,
+}
+
+impl Changes {
+    pub(crate) fn get(&self, dense: u64) -> Option<SessionEntry> {
+        match self.entries.get(&dense) {
+            Some(replayed) => Some(replayed.entry.clone()),
+            None => self.orphans.get(dense),
+        }
+    }
+
+    fn create(&mut self, entry: SessionEntry, segment: u32) {
+        self.orphans.remove(entry.dense);
+        self.entries.insert(entry.dense, Box::new(Replayed { entry, segment }));
+    }
+
+    /// Changes a session by a record of `segment`. One that is nowhere has lost its create record.
+    fn change(
+        &mut self,
+        dense: u64,
+        segment: u32,
+        base: &Directory,
+        change: impl FnOnce(&mut SessionEntry),
+    ) -> Result<()> {
+        let known = !self.orphans.contains(dense);
+        let replayed = match self.entries.entry(dense) {
+            Slot::Occupied(slot) => slot.into_mut(),
+            Slot::Vacant(slot) => match if known { base.session(dense)? } else { None } {
+                Some(entry) => slot.insert(Box::new(Replayed { entry, segment })),
+                None => {
+                    self.orphans.change(dense, Lsn::new(segment, 1), change);
+                    return Ok(());
+                }
+            },
+        };
+        replayed.segment = segment;
+        change(&mut replayed.entry);
+        Ok(())
+    }
+}
+
+/// Applies segment `number` to `changes`; sessions that are not in them yet come from `base`. Gives back the first read
 /// of a control record that failed for a reason other than damage: it was passed over as if it were damaged.
 ///
 /// # Errors
-/// The segment's index or `base` cannot be read. A control record that is damaged is passed over: what it created is
-/// shown under a name of its own.
+/// The segment's index cannot be read: nothing was changed. Or `base` cannot be read: the changes are to be thrown
+/// away. A control record that is damaged is passed over: what it created is shown under a name of its own.
 pub(crate) fn replay(
     shared: &Shared,
     number: u32,
     index: &Index,
-    entries: &mut BTreeMap<u64, SessionEntry>,
-    base: &dyn Fn(u64) -> Result<Option<SessionEntry>>,
+    changes: &mut Changes,
+    base: &Directory,
 ) -> Result<Option<Error>> {
     // Whatever may fail comes first: the caller tries again with a rebuilt index.
-    let (controls, parts) = (index.controls()?, index.parts()?);
-    let mut late = Vec::new();
+    let controls = index.controls()?;
+    index.each_part(&mut |_| Ok(()))?;
     let mut unread = None;
     let mut buffer = ReadBuffer::default();
-    for offset in controls {
+    let mut read = |offset: u32| {
         let at = Lsn::new(number, offset);
-        let note = shared.with_record(&mut buffer, at, |view| Ok(note_of(view).ok().flatten()));
-        match note {
-            Ok(Some(Note::Create { dense, id, header, staged })) => {
-                entries.insert(dense, new_entry(dense, &id, &header, staged, None));
+        shared.with_record(&mut buffer, at, |view| Ok(note_of(view).ok().flatten())).unwrap_or_else(|error| {
+            tracing::warn!(%error, "a control record is damaged");
+            if !error.is_corruption() {
+                unread.get_or_insert(error);
             }
-            Ok(Some(Note::Fork { dense, id, header, fork, staged })) => {
-                entries.insert(dense, new_entry(dense, &id, &header, staged, Some(fork)));
+            None
+        })
+    };
+    let mut late = Vec::new();
+    for offset in controls {
+        match read(offset) {
+            Some(Note::Create { dense, id, header, staged }) => {
+                changes.create(new_entry(dense, &id, &header, staged, None), number);
             }
-            Ok(Some(note)) => late.push((at, note)),
-            Ok(None) => {}
-            Err(error) => {
-                tracing::warn!(%error, "a control record is damaged");
-                if !error.is_corruption() {
-                    unread.get_or_insert(error);
-                }
+            Some(Note::Fork { dense, id, header, fork, staged }) => {
+                changes.create(new_entry(dense, &id, &header, staged, Some(fork)), number);
             }
+            Some(_) => late.push(offset),
+            None => {}
         }
     }
-    for part in parts {
-        let entry = find(entries, part.dense, base)?;
-        apply_part(entry, &part, number);
-    }
-    for (at, note) in late {
-        match note {
-            Note::Delete { dense } => find(entries, dense, base)?.deleted = true,
-            Note::Publish { dense } => find(entries, dense, base)?.staged = false,
-            Note::AcceptLoss { dense, next_seq } => {
-                let entry = find(entries, dense, base)?;
-                entry.next_seq = entry.next_seq.max(next_seq);
-                entry.accepted = at;
+    index.each_part(&mut |part| {
+        changes.change(part.dense, number, base, |entry| apply_part(entry, part, number))
+    })?;
+    for offset in late {
+        match read(offset) {
+            Some(Note::Delete { dense }) => {
+                changes.change(dense, number, base, |entry| entry.deleted = true)?
             }
-            Note::Event { .. } | Note::Create { .. } | Note::Fork { .. } => {}
+            Some(Note::Publish { dense }) => {
+                changes.change(dense, number, base, |entry| entry.staged = false)?
+            }
+            Some(Note::AcceptLoss { dense, next_seq }) => changes.change(dense, number, base, |entry| {
+                entry.next_seq = entry.next_seq.max(next_seq);
+                entry.accepted = Lsn::new(number, offset);
+            })?,
+            Some(Note::Event { .. } | Note::Create { .. } | Note::Fork { .. }) | None => {}
         }
     }
     Ok(unread)
-}
-
-fn find<'a>(
-    entries: &'a mut BTreeMap<u64, SessionEntry>,
-    dense: u64,
-    base: &dyn Fn(u64) -> Result<Option<SessionEntry>>,
-) -> Result<&'a mut SessionEntry> {
-    match entries.entry(dense) {
-        Slot::Occupied(slot) => Ok(slot.into_mut()),
-        Slot::Vacant(slot) => Ok(slot.insert(base(dense)?.unwrap_or_else(|| orphan(dense)))),
-    }
-}
-
-/// A session whose create record is lost: its events stay readable under this name.
-pub(crate) fn orphan(dense: u64) -> SessionEntry {
-    let id: Arc<str> = Arc::from(format!("lost:{dense}"));
-    let header: Arc<str> =
-        Arc::from(format!(r#"{{"type":"session","version":0,"id":"lost:{dense}","createdAt":0}}"#));
-    new_entry(dense, &id, &header, false, None)
 }
 
 fn apply_part(entry: &mut SessionEntry, part: &SessionPart, number: u32) {

@@ -34,6 +34,16 @@ pub struct Loss {
     pub message: String,
 }
 
+impl Loss {
+    /// Whether another one is the same damage further on.
+    pub(crate) fn goes_on_in(&self, next: &Self) -> bool {
+        self.length > 0
+            && self.offset.checked_add(self.length) == Some(next.offset)
+            && self.file == next.file
+            && self.message == next.message
+    }
+}
+
 /// What opening found, and what it did about it.
 #[non_exhaustive]
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

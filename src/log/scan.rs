@@ -75,6 +75,20 @@ pub(crate) struct BadSpot {
     pub reason: Reason,
 }
 
+/// Adds a spot behind others; one that only makes the last one longer is not a second one. So a crowd of bad records
+/// costs no more than the sound ones between them (G7).
+pub(crate) fn add_spot(spots: &mut Vec<BadSpot>, spot: BadSpot) {
+    match spots.last_mut() {
+        Some(last)
+            if (last.segment, last.to, last.reason) == (spot.segment, spot.from, spot.reason)
+                && last.from < last.to =>
+        {
+            last.to = spot.to;
+        }
+        _ => spots.push(spot),
+    }
+}
+
 /// What the scanner hands out.
 pub(crate) enum Found<'a> {
     /// An accepted frame; single records of it may be damaged, which is reported before as a bad spot.

@@ -96,11 +96,24 @@ impl Index {
         }
     }
 
-    pub(crate) fn parts(&self) -> Result<Vec<SessionPart>> {
+    /// Calls `each` with what the segment holds of every session: all of them, or none where one cannot be read.
+    pub(crate) fn each_part(&self, each: &mut dyn FnMut(&SessionPart) -> Result<()>) -> Result<()> {
         match self {
-            Self::File(file) => file.sessions().collect::<Result<_, _>>().map_err(damaged),
-            Self::Table(table) => Ok(table.sessions().map(|session| session.part()).collect()),
+            Self::File(file) => {
+                file.sessions().try_for_each(|part| part.map(drop)).map_err(damaged)?;
+                file.sessions().try_for_each(|part| each(&part.map_err(damaged)?))
+            }
+            Self::Table(table) => table.sessions().try_for_each(|session| each(&session.part())),
         }
+    }
+
+    pub(crate) fn parts(&self) -> Result<Vec<SessionPart>> {
+        let mut parts = Vec::new();
+        self.each_part(&mut |part| {
+            parts.push(*part);
+            Ok(())
+        })?;
+        Ok(parts)
     }
 
     pub(crate) fn controls(&self) -> Result<Vec<u32>> {

@@ -13,12 +13,7 @@ impl Log {
     pub(super) fn remove_staged(&self) -> Result<()> {
         let mut staged: Vec<u64> = {
             let state = self.shared().state();
-            state
-                .live
-                .entries()
-                .filter(|entry| entry.staged && !entry.deleted)
-                .map(|entry| entry.dense)
-                .collect()
+            state.live.staged().collect()
         };
         staged.sort_unstable();
         for dense in staged {

@@ -122,6 +122,13 @@ pub(crate) struct SessionEntry {
     pub accepted: Lsn,
 }
 
+impl SessionEntry {
+    /// Neither deleted nor waiting to be published.
+    pub(crate) fn is_visible(&self) -> bool {
+        !self.deleted && !self.staged
+    }
+}
+
 /// An event that is no chunk, as the index records it (S3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Structure {

@@ -46,6 +46,10 @@ impl Window {
         let size = want.max(PIECE).min(left);
         self.start = at;
         self.bytes.clear();
+        if self.bytes.capacity() < size {
+            // Not twice as much as before: a frame may be as long as the file.
+            self.bytes = Vec::with_capacity(size);
+        }
         self.bytes.resize(size, 0);
         match self.file.read_at(&mut self.bytes, u64::from(at)) {
             Ok(read) => self.bytes.truncate(read),

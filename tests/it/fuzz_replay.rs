@@ -2,8 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use sessionlog::testing::fuzzing::{self, Body};
+use sessionlog::StoreOptions;
+use sessionlog::testing::SeededRuntime;
+use sessionlog::testing::fuzzing::{self, Body, Crowd};
 
 use super::counting_allocator::most_allocated;
 
@@ -77,14 +80,85 @@ fn a_damaged_store_hands_out_only_what_was_written() {
     }
 }
 
-/// Twenty bytes can name a session, which costs some hundred bytes in memory; only forged stores have such. This bound
-/// is above [`fuzzing::allocation_bound`]; it tells when the cost of a session or of an opening doubles.
+/// What opening a forged store had allocated at a time, for a reader and for a writer that closes it again.
+fn crowded(crowd: Crowd, count: u64) -> (usize, [usize; 2]) {
+    // A real disk: what the simulated one holds is no memory of the engine.
+    let folder = tempfile::tempdir().unwrap();
+    let mut bytes = 0;
+    for name in ["segments", "directory", "quarantine"] {
+        fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    for (name, contents) in crowd.files(count) {
+        bytes += contents.len();
+        fs::write(folder.path().join(name), contents).unwrap();
+    }
+    let options = || StoreOptions::new().runtime(Arc::new(SeededRuntime::new(1)));
+    let reader = most_allocated(|| drop(options().open_read_only(folder.path()).unwrap()));
+    let writer = most_allocated(|| {
+        let store = options().open(folder.path()).unwrap();
+        store.close().unwrap();
+    });
+    (bytes, [reader, writer])
+}
+
+/// The bound holds for stores of `counts`, and from one to the next no more is added than 16 times what the store grew:
+/// so no constant hides a factor, nor a cost that grows faster than the store.
+fn crowd_costs_in_proportion(crowd: Crowd, counts: [u64; 3]) {
+    let mut before: Option<(usize, [usize; 2])> = None;
+    for count in counts {
+        let (bytes, most) = crowded(crowd, count);
+        println!("{crowd:?} {count}: {bytes} bytes cost {most:?}");
+        assert!(most.iter().all(|most| *most <= fuzzing::allocation_bound(bytes)), "{bytes} bytes: {most:?}");
+        if let Some((fewer, less)) = before {
+            for (who, (most, less)) in ["reader", "writer"].iter().zip(most.iter().zip(less)) {
+                let factor = most.saturating_sub(less) as f64 / (bytes - fewer) as f64;
+                println!("{crowd:?} {count}: {factor:.1} times for a {who}");
+                assert!(factor <= 16.0, "{factor:.1} times for a {who}");
+            }
+        }
+        before = Some((bytes, most));
+    }
+}
+
+/// Where the tables in memory have just grown to twice their size: the worst counts there are.
+const COUNTS: [u64; 3] = [1_800, 3_600, 7_200];
+
+macro_rules! crowds {
+    ($($name:ident $crowd:ident)+) => {
+        $(#[test]
+        fn $name() {
+            crowd_costs_in_proportion(Crowd::$crowd, COUNTS);
+        })+
+
+        #[test]
+        fn every_crowd_is_measured() {
+            assert_eq!([$(Crowd::$crowd),+], Crowd::ALL);
+        }
+    };
+}
+
+crowds! {
+    a_forged_crowd_of_chunks Chunks
+    a_forged_crowd_of_surface_events Surface
+    a_forged_crowd_in_an_ended_segment Ended
+    a_forged_crowd_of_frames Frames
+    a_forged_crowd_in_an_index_frame IndexPart
+    a_forged_crowd_of_creations Creates
+    a_forged_crowd_of_staged_sessions Staged
+    a_forged_crowd_of_forks Forks
+    a_forged_crowd_of_deletes Deletes
+    a_forged_crowd_of_publications Publishes
+    a_forged_crowd_of_accepted_losses Accepted
+    a_forged_crowd_of_damaged_records Damage
+    a_forged_crowd_of_refused_records Refused
+    a_forged_crowd_of_damaged_ranges Ranges
+    a_forged_crowd_in_directory_runs Runs
+}
+
 #[test]
-fn a_forged_crowd_of_sessions_costs_in_proportion() {
-    let mut most = Vec::new();
-    let bytes = fuzzing::crowded_store(20_000, &mut |call| most.push(most_allocated(call)));
-    println!("a store of {bytes} bytes costs {most:?} bytes to open");
-    assert!(most.iter().all(|most| *most <= bytes * 64 + (16 << 20)), "{bytes} bytes: {most:?}");
+#[ignore = "minutes: the same for stores of megabytes"]
+fn large_forged_crowds_cost_in_proportion() {
+    Crowd::ALL.into_iter().for_each(|crowd| crowd_costs_in_proportion(crowd, [28_800, 57_600, 115_200]));
 }
 
 #[test]

@@ -3,10 +3,11 @@
 use std::ops::Deref;
 
 use super::entry::{self, DirEntry, Fixed};
-use super::layout::{BLOCKS, CHILD_LEN, ENTRY_LEN, HASH_LEN, by_dense, header};
+use super::layout::{BLOCKS, ENTRY_LEN, by_dense, header};
 use super::run::RunFile;
 use super::{IdHash, RunKey, id_hash};
-use crate::format::blocks::{BlockWriter, FileFault};
+use crate::error::Error;
+use crate::format::blocks::{BlockWriter, FileFault, Sink, in_memory};
 
 /// Collects the entries of a run, in any order. Holds each id and header once.
 #[derive(Debug)]
@@ -34,10 +35,7 @@ impl RunBuilder {
 
     /// Adds a session; each dense id once.
     pub(crate) fn push(&mut self, entry: &DirEntry) {
-        // Ids and headers were held against limits far below 32 bits before they were stored.
-        let len = |text: &str| u32::try_from(text.len()).unwrap_or(u32::MAX);
-        let (id_len, header_len) = (len(&entry.id), len(&entry.header_json));
-        let fixed = Fixed { heap_at: self.heap.len() as u64, id_len, header_len };
+        let fixed = Fixed { heap_at: self.heap.len() as u64, ..lengths(entry) };
         self.fixed.push(entry::encode(entry, fixed));
         self.hashes.push((id_hash(&entry.id), entry.dense));
         self.heap.extend_from_slice(entry.id.as_bytes());
@@ -50,30 +48,100 @@ impl RunBuilder {
         self.fixed.sort_unstable_by_key(|e| by_dense::DENSE.u64(e));
         self.hashes.sort_unstable();
         self.children.sort_unstable();
-        let count = self.fixed.len();
-        let capacity = count * (ENTRY_LEN + HASH_LEN) + self.children.len() * CHILD_LEN + self.heap.len();
-        let mut w = BlockWriter::new(&BLOCKS, self.key.store, capacity);
-        w.set(header::FROM, &self.key.from.0.to_le_bytes());
-        w.set(header::TO, &self.key.to.0.to_le_bytes());
-        w.set(header::ENTRY_COUNT, &(count as u64).to_le_bytes());
+        let sections =
+            Sections { hashes: self.hashes, children: self.children, heap_len: self.heap.len() as u64 };
+        in_memory(|sink| {
+            let mut w = sections.begin(&self.key, self.next_dense, sink);
+            self.fixed.iter().for_each(|entry| w.put(entry));
+            sections.end(&mut w);
+            w.put(&self.heap);
+            w.finish(&BLOCKS)
+        })
+    }
+}
+
+/// Goes through the entries of a run.
+pub(crate) type Entries<'a> = &'a dyn Fn(&mut dyn FnMut(&DirEntry));
+
+/// Writes a run of the entries that `each` goes through, ascending by dense id and every time the same ones: it is asked
+/// three times, so that a run takes little memory however many sessions it is about.
+///
+/// # Errors
+/// What `sink` returns.
+pub(crate) fn write_run(
+    key: &RunKey,
+    next_dense: u64,
+    count: usize,
+    each: Entries<'_>,
+    sink: Sink<'_>,
+) -> Result<(), Error> {
+    let mut sections = Sections { hashes: Vec::with_capacity(count), children: Vec::new(), heap_len: 0 };
+    each(&mut |entry| {
+        sections.hashes.push((id_hash(&entry.id), entry.dense));
+        sections.children.extend(children_of(entry));
+        sections.heap_len = sections.heap_len.saturating_add(in_heap(entry));
+    });
+    sections.hashes.sort_unstable();
+    sections.children.sort_unstable();
+    let mut w = sections.begin(key, next_dense, sink);
+    let mut heap_at = 0u64;
+    each(&mut |entry| {
+        w.put(&entry::encode(entry, Fixed { heap_at, ..lengths(entry) }));
+        heap_at = heap_at.saturating_add(in_heap(entry));
+    });
+    sections.end(&mut w);
+    each(&mut |entry| {
+        w.put(entry.id.as_bytes());
+        w.put(entry.header_json.as_bytes());
+    });
+    w.finish(&BLOCKS)
+}
+
+/// Bytes that an entry takes in the heap.
+fn in_heap(entry: &DirEntry) -> u64 {
+    (entry.id.len() as u64).saturating_add(entry.header_json.len() as u64)
+}
+
+/// The lengths of its texts. Ids and headers were held against limits far below 32 bits before they were stored.
+fn lengths(entry: &DirEntry) -> Fixed {
+    let len = |text: &str| u32::try_from(text.len()).unwrap_or(u32::MAX);
+    Fixed { heap_at: 0, id_len: len(&entry.id), header_len: len(&entry.header_json) }
+}
+
+/// The sections around the entries by dense id.
+struct Sections {
+    hashes: Vec<(IdHash, u64)>,
+    children: Vec<(u64, u64)>,
+    heap_len: u64,
+}
+
+impl Sections {
+    /// Everything before the entries.
+    fn begin<'s>(&self, key: &RunKey, next_dense: u64, sink: Sink<'s>) -> BlockWriter<'s> {
+        let mut w = BlockWriter::new(&BLOCKS, key.store, sink);
+        w.set(header::FROM, &key.from.0.to_le_bytes());
+        w.set(header::TO, &key.to.0.to_le_bytes());
+        w.set(header::ENTRY_COUNT, &(self.hashes.len() as u64).to_le_bytes());
         w.set(header::CHILD_COUNT, &(self.children.len() as u64).to_le_bytes());
-        w.set(header::NEXT_DENSE, &self.next_dense.to_le_bytes());
-        w.set(header::HEAP_LEN, &(self.heap.len() as u64).to_le_bytes());
+        w.set(header::NEXT_DENSE, &next_dense.to_le_bytes());
+        w.set(header::HEAP_LEN, &self.heap_len.to_le_bytes());
         w.begin(header::BY_HASH);
         for (hash, dense) in &self.hashes {
             w.put(hash);
             w.put_u64(*dense);
         }
         w.begin(header::BY_DENSE);
-        self.fixed.iter().for_each(|entry| w.put(entry));
+        w
+    }
+
+    /// The children, and where the heap begins.
+    fn end(&self, w: &mut BlockWriter<'_>) {
         w.begin(header::CHILDREN);
         for (parent, child) in &self.children {
             w.put_u64(*parent);
             w.put_u64(*child);
         }
         w.begin(header::HEAP);
-        w.put(&self.heap);
-        w.finish(&BLOCKS)
     }
 }
 

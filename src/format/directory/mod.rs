@@ -16,7 +16,9 @@ use sha2::{Digest, Sha256};
 
 use crate::format::lsn::{Lsn, StoreId};
 
-pub(crate) use build::{RunBuilder, merge};
+#[cfg(test)]
+pub(crate) use build::RunBuilder;
+pub(crate) use build::{merge, write_run};
 pub(crate) use chain::{RunRange, choose_chain};
 pub(crate) use entry::{DirEntry, ForkRef, entry_flag};
 pub(crate) use run::RunFile;

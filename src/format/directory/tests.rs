@@ -99,6 +99,25 @@ fn a_run_says_what_it_was_built_from() {
 }
 
 #[test]
+fn a_run_that_is_written_in_pieces_is_the_same() {
+    let mut entries = sample();
+    entries.extend((100..5000).map(|dense| entry(dense, &format!("session {dense}"))));
+    let mut pieces = 0;
+    let written = crate::format::blocks::in_memory(|sink| {
+        let each = |take: &mut dyn FnMut(&DirEntry)| entries.iter().for_each(take);
+        write_run(&sample_key(), 100_000, entries.len(), &each, &mut |at, bytes| {
+            pieces += 1;
+            sink(at, bytes)
+        })
+    });
+    assert!(pieces > 3, "{pieces}");
+    let mut builder = RunBuilder::new(sample_key(), 100_000);
+    entries.iter().for_each(|entry| builder.push(entry));
+    assert!(written == builder.finish());
+    open(written).unwrap().verify().unwrap();
+}
+
+#[test]
 fn the_hash_is_the_front_of_sha_256() {
     // SHA-256 of "abc" begins ba7816bf 8f01cfea 414140de 5dae2223, as its standard gives it.
     assert_eq!(id_hash("abc")[..4], [0xBA, 0x78, 0x16, 0xBF]);

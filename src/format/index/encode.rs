@@ -1,9 +1,11 @@
 //! Writing an index file: the sections in their order, from sessions sorted by dense id.
 
-use super::layout::{BLOCKS, SESSION_LEN, STRUCTURE_LEN, encode_session, encode_structure, header};
-use super::table::{Damaged, TableSession};
+use super::layout::{BLOCKS, encode_session, encode_structure, header};
+use super::session::TableSession;
+use super::table::Damaged;
 use super::{SegmentKey, SessionPart};
-use crate::format::blocks::BlockWriter;
+use crate::error::Result;
+use crate::format::blocks::{BlockWriter, Sink};
 use crate::format::segment_header::Ending;
 
 /// How the segment ended.
@@ -14,18 +16,18 @@ pub(super) struct Closing {
     pub(super) why_ended: Ending,
 }
 
-/// The file's bytes. `sessions` ascend by dense id.
+/// Writes the file. `sessions` ascend by dense id.
 pub(super) fn index_file(
     key: &SegmentKey,
     closing: &Closing,
     sessions: &[&TableSession],
     controls: &[u32],
     damage: &[Damaged],
-) -> Vec<u8> {
-    let events: usize = sessions.iter().map(|s| s.offsets.len()).sum();
-    let structure: usize = sessions.iter().map(|s| s.structure.len()).sum();
-    let capacity = sessions.len() * SESSION_LEN + events * 4 + structure * STRUCTURE_LEN + controls.len() * 4;
-    let mut w = BlockWriter::new(&BLOCKS, key.store, capacity + damage.len() * 8);
+    sink: Sink<'_>,
+) -> Result<()> {
+    let events: usize = sessions.iter().map(|s| s.offsets().len()).sum();
+    let structure: usize = sessions.iter().map(|s| s.structure().len()).sum();
+    let mut w = BlockWriter::new(&BLOCKS, key.store, sink);
     w.set(header::SEGMENT, &key.segment.to_le_bytes());
     w.set(header::END, &closing.end.to_le_bytes());
     w.set(header::SALT, &key.salt.to_le_bytes());
@@ -41,11 +43,11 @@ pub(super) fn index_file(
     put_sessions(&mut w, sessions);
     w.begin(header::EVENTS);
     for session in sessions {
-        session.offsets.iter().for_each(|&offset| w.put_u32(offset));
+        session.offsets().iter().for_each(|&offset| w.put_u32(offset));
     }
     w.begin(header::STRUCTURE);
     for session in sessions {
-        session.structure.iter().for_each(|entry| w.put(&encode_structure(entry)));
+        session.structure().iter().for_each(|entry| w.put(&encode_structure(entry)));
     }
     w.begin(header::CONTROLS);
     controls.iter().for_each(|&offset| w.put_u32(offset));
@@ -57,13 +59,13 @@ pub(super) fn index_file(
     w.finish(&BLOCKS)
 }
 
-fn put_sessions(w: &mut BlockWriter, sessions: &[&TableSession]) {
+fn put_sessions(w: &mut BlockWriter<'_>, sessions: &[&TableSession]) {
     let (mut events_at, mut structure_at) = (0u64, 0u64);
     for session in sessions {
         let head = session.part();
         w.put(&encode_session(&SessionPart { events_at, structure_at, ..head }));
-        events_at += session.offsets.len() as u64;
-        structure_at += session.structure.len() as u64;
+        events_at += session.offsets().len() as u64;
+        structure_at += session.structure().len() as u64;
     }
 }
 

@@ -9,6 +9,7 @@ mod encode;
 mod file;
 pub(crate) mod layout;
 pub(crate) mod part;
+mod session;
 mod table;
 #[cfg(test)]
 pub(crate) mod tests;

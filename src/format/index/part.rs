@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::table::TableSession;
+use super::session::TableSession;
 use super::{HOLE, SessionPart, StructureEntry, op_code, session_flag};
 use crate::event::{Class, SurfaceOp};
 use crate::format::varint::{self, Cursor, Fault};
@@ -58,18 +58,21 @@ impl From<Fault> for PartFault {
 /// A session takes at least: dense, first seq, count, bytes, two times, flags, previous segment, one offset, the number
 /// of structure entries.
 const MIN_SESSION: usize = 10;
+/// A control record takes at least: 1 length, 4 CRC, 3 metadata, 1 its length. So a part names no more of them than the
+/// segment can hold.
+const MIN_CONTROL: u32 = 9;
 /// A structure entry takes at least: seq, class, op.
 const MIN_STRUCTURE: usize = 3;
 
 /// Encodes what `touched`, ascending by dense id, got since the mark.
 pub(super) fn encode(touched: &[&TableSession], controls: &[u32]) -> Vec<u8> {
-    let offsets: usize = touched.iter().map(|s| s.offsets.len().saturating_sub(s.since.events)).sum();
+    let offsets: usize = touched.iter().map(|s| s.offsets().len().saturating_sub(s.since().events)).sum();
     let mut out = Vec::with_capacity(offsets * 2 + touched.len() * 32 + controls.len() * 3 + 16);
     varint::put(&mut out, touched.len() as u64);
     let mut previous = 0;
     for session in touched {
-        varint::put(&mut out, session.head.dense.wrapping_sub(previous));
-        previous = session.head.dense;
+        varint::put(&mut out, session.dense.wrapping_sub(previous));
+        previous = session.dense;
         encode_session(&mut out, session);
     }
     varint::put(&mut out, controls.len() as u64);
@@ -78,11 +81,11 @@ pub(super) fn encode(touched: &[&TableSession], controls: &[u32]) -> Vec<u8> {
 }
 
 fn encode_session(out: &mut Vec<u8>, session: &TableSession) {
-    let (head, since) = (&session.head, &session.since);
-    let offsets = session.offsets.get(since.events..).unwrap_or_default();
+    let (head, since) = (session.part(), session.since());
+    let offsets = session.offsets().get(since.events..).unwrap_or_default();
     let first_seq = head.first_seq.saturating_add(since.events as u64);
     let has_holes = offsets.contains(&HOLE);
-    let flags = SessionPart { has_turn_boundary: since.turn_boundary, has_holes, ..*head }.flags();
+    let flags = SessionPart { has_turn_boundary: since.turn_boundary, has_holes, ..head }.flags();
     varint::put(out, first_seq);
     varint::put(out, offsets.len() as u64);
     varint::put(out, head.bytes.saturating_sub(since.bytes));
@@ -91,7 +94,7 @@ fn encode_session(out: &mut Vec<u8>, session: &TableSession) {
     varint::put(out, u64::from(flags));
     varint::put(out, u64::from(head.prev_segment));
     put_deltas(out, offsets);
-    let structure = session.structure.get(since.structure..).unwrap_or_default();
+    let structure = session.structure().get(since.structure..).unwrap_or_default();
     varint::put(out, structure.len() as u64);
     let mut seq = first_seq;
     for entry in structure {
@@ -125,15 +128,24 @@ fn put_deltas(out: &mut Vec<u8>, offsets: &[u32]) {
 
 /// Decodes a payload, all of it, wherever it comes from.
 pub(crate) fn decode(payload: &[u8]) -> Result<IndexPart, PartFault> {
-    decode_at(payload, u32::MAX, u64::MAX)
+    let mut sessions = Vec::new();
+    let controls = decode_each(payload, u32::MAX, u64::MAX, &mut |session| {
+        sessions.push(session);
+        Ok(())
+    })?;
+    Ok(IndexPart { sessions, controls })
 }
 
-/// Decodes the payload of the index frame at `at`; `room` is how many events the segment can hold before it beyond
-/// those of earlier parts.
-pub(super) fn decode_at(payload: &[u8], at: u32, room: u64) -> Result<IndexPart, PartFault> {
+/// Decodes the payload of the index frame at `at`, session by session, ascending by dense id; gives the controls.
+/// `room` is how many events the segment can hold before it beyond those of earlier parts.
+pub(super) fn decode_each(
+    payload: &[u8],
+    at: u32,
+    room: u64,
+    take: &mut dyn FnMut(PartSession) -> Result<(), PartFault>,
+) -> Result<Vec<u32>, PartFault> {
     let mut cursor = Cursor::new(payload);
     let count = cursor.count(MIN_SESSION)?;
-    let mut sessions: Vec<PartSession> = Vec::with_capacity(count.min(1024));
     let (mut dense, mut events) = (0u64, 0u64);
     for _ in 0..count {
         let delta = cursor.varint()?;
@@ -146,7 +158,7 @@ pub(super) fn decode_at(payload: &[u8], at: u32, room: u64) -> Result<IndexPart,
         if events > room || session.offsets.last().is_some_and(|last| *last >= at) {
             return Err(PartFault::Field("more than lies before it"));
         }
-        sessions.push(session);
+        take(session)?;
     }
     let count = cursor.count(1)?;
     let controls = take_deltas(&mut cursor, count)?;
@@ -156,10 +168,13 @@ pub(super) fn decode_at(payload: &[u8], at: u32, room: u64) -> Result<IndexPart,
     if controls.contains(&HOLE) {
         return Err(PartFault::Field("a control record without a place"));
     }
+    if !controls.is_sorted_by(|a, b| b.saturating_sub(*a) >= MIN_CONTROL) {
+        return Err(PartFault::Field("control records closer than any are long"));
+    }
     if !cursor.is_empty() {
         return Err(PartFault::Field("bytes behind its end"));
     }
-    Ok(IndexPart { sessions, controls })
+    Ok(controls)
 }
 
 fn decode_session(cursor: &mut Cursor<'_>, dense: u64) -> Result<PartSession, PartFault> {

@@ -9,8 +9,11 @@ use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::part::{self, PartFault};
-use super::{HOLE, SegmentKey, SessionPart, StructureEntry, encode};
+use super::session::{Rows, TableSession};
+use super::{HOLE, SegmentKey, encode};
+use crate::error::Error;
 use crate::event::{Class, SurfaceOp};
+use crate::format::blocks::{Sink, in_memory};
 use crate::format::segment_header::Ending;
 
 /// No stored event takes fewer bytes: 1 length, 4 CRC, 11 metadata, 1 its length.
@@ -65,120 +68,19 @@ impl fmt::Display for TableFault {
     }
 }
 
-/// What a table holds of one session.
-#[derive(Debug, Clone)]
-pub(crate) struct TableSession {
-    pub(super) head: SessionPart,
-    pub(super) offsets: Vec<u32>,
-    pub(super) structure: Vec<StructureEntry>,
-    last_offset: u32,
-    pub(super) since: Since,
-}
-
-/// What a session had at the last mark, and what is not a difference of counts.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Since {
-    pub(super) events: usize,
-    pub(super) structure: usize,
-    pub(super) bytes: u64,
-    pub(super) first_time: i64,
-    pub(super) turn_boundary: bool,
-    /// It has events since then.
-    touched: bool,
-}
-
-impl TableSession {
-    fn new(event: &TableEvent) -> Self {
-        let head = SessionPart {
-            dense: event.dense,
-            first_seq: event.seq,
-            count: 0,
-            bytes: 0,
-            first_time: event.time_ms,
-            last_time: event.time_ms,
-            structure_count: 0,
-            prev_segment: 0,
-            open_turn: false,
-            has_turn_boundary: false,
-            has_holes: false,
-            events_at: 0,
-            structure_at: 0,
-        };
-        Self { head, offsets: Vec::new(), structure: Vec::new(), last_offset: 0, since: Since::default() }
-    }
-
-    /// Counts, times and state.
-    pub(crate) fn part(&self) -> SessionPart {
-        self.head
-    }
-
-    /// The offset of each event from the first seq on; [`HOLE`] where damage took it.
-    pub(crate) fn offsets(&self) -> &[u32] {
-        &self.offsets
-    }
-
-    /// The events that are no chunks.
-    pub(crate) fn structure(&self) -> &[StructureEntry] {
-        &self.structure
-    }
-
-    /// How many seqs are skipped before `event`, when it fits at all.
-    fn skipped(&self, event: &TableEvent) -> Result<u64, TableFault> {
-        let (dense, expected, found) = (event.dense, self.head.end_seq(), event.seq);
-        let skipped = found.checked_sub(expected).ok_or(TableFault::Stale { dense, expected, found })?;
-        if event.offset <= self.last_offset {
-            return Err(TableFault::Order { dense, last: self.last_offset, found: event.offset });
-        }
-        Ok(skipped)
-    }
-
-    fn push(&mut self, event: &TableEvent) {
-        if !self.since.touched {
-            self.since.touched = true;
-            self.since.first_time = event.time_ms;
-        }
-        self.offsets.push(event.offset);
-        self.last_offset = event.offset;
-        self.head.count = self.head.count.saturating_add(1);
-        self.head.bytes = self.head.bytes.saturating_add(event.bytes);
-        self.head.last_time = event.time_ms;
-        if event.class != Class::Chunk {
-            self.push_structure(event);
-        }
-    }
-
-    fn push_structure(&mut self, event: &TableEvent) {
-        if matches!(event.class, Class::TurnStart | Class::TurnEnd) {
-            self.head.open_turn = event.class == Class::TurnStart;
-            self.head.has_turn_boundary = true;
-            self.since.turn_boundary = true;
-        }
-        let TableEvent { seq, offset, class, op, .. } = *event;
-        self.structure.push(StructureEntry { seq, offset, class, op });
-        self.head.structure_count = self.head.structure_count.saturating_add(1);
-    }
-
-    fn mark(&mut self) {
-        self.since = Since {
-            events: self.offsets.len(),
-            structure: self.structure.len(),
-            bytes: self.head.bytes,
-            ..Since::default()
-        };
-    }
-}
-
 /// The index of one segment in memory.
 #[derive(Debug, Clone)]
 pub(crate) struct SegmentTable {
     key: SegmentKey,
-    sessions: HashMap<u64, TableSession, BuildHasherDefault<DenseHasher>>,
+    rows: Rows,
+    /// The row of each session.
+    places: HashMap<u64, u32, BuildHasherDefault<DenseHasher>>,
     controls: Vec<u32>,
     damage: Vec<Damaged>,
     /// Offsets of all sessions, holes included.
     events: u64,
-    /// Sessions with events since the mark.
-    touched: Vec<u64>,
+    /// Rows of the sessions with events since the mark.
+    touched: Vec<u32>,
     marked_controls: usize,
 }
 
@@ -187,7 +89,8 @@ impl SegmentTable {
     pub(crate) fn new(key: SegmentKey) -> Self {
         Self {
             key,
-            sessions: HashMap::default(),
+            rows: Rows::default(),
+            places: HashMap::default(),
             controls: Vec::new(),
             damage: Vec::new(),
             events: 0,
@@ -207,14 +110,16 @@ impl SegmentTable {
     /// When it does not fit behind what is there; nothing was added.
     #[inline]
     pub(crate) fn add_event(&mut self, event: &TableEvent) -> Result<bool, TableFault> {
-        if let Some(session) = self.sessions.get_mut(&event.dense) {
+        if let Some(&row) = self.places.get(&event.dense)
+            && let Some(session) = self.rows.get_mut(row)
+        {
             let skipped = session.skipped(event)?;
             if skipped > 0 {
                 fill(session, skipped, event, self.events)?;
                 self.events += skipped;
             }
-            if !session.since.touched {
-                self.touched.push(event.dense);
+            if !session.touched {
+                self.touched.push(row);
             }
             session.push(event);
             self.events += 1;
@@ -222,17 +127,32 @@ impl SegmentTable {
         }
         let mut session = TableSession::new(event);
         session.push(event);
-        self.sessions.insert(event.dense, session);
-        self.touched.push(event.dense);
+        self.add_row(session);
         self.events += 1;
         Ok(true)
     }
 
+    /// A session that is not here yet, touched. No segment has bytes for more sessions than there are row numbers.
+    fn add_row(&mut self, session: TableSession) {
+        let dense = session.dense;
+        if let Some(row) = self.rows.push(session) {
+            self.places.insert(dense, row);
+            self.touched.push(row);
+        }
+    }
+
     /// The segment before this one that holds the session.
     pub(crate) fn set_prev(&mut self, dense: u64, segment: u32) {
-        if let Some(session) = self.sessions.get_mut(&dense) {
-            session.head.prev_segment = segment;
+        if let Some(&row) = self.places.get(&dense)
+            && let Some(session) = self.rows.get_mut(row)
+        {
+            session.prev_segment = segment;
         }
+    }
+
+    /// The same segment before this one for every session.
+    pub(crate) fn set_all_prev(&mut self, segment: u32) {
+        self.rows.iter_mut().for_each(|session| session.prev_segment = segment);
     }
 
     /// A record at `offset` that is neither an event nor an index part.
@@ -240,19 +160,22 @@ impl SegmentTable {
         self.controls.push(offset);
     }
 
-    /// A range that cannot be read.
+    /// A range that cannot be read, behind those before.
     pub(crate) fn add_damage(&mut self, damaged: Damaged) {
-        self.damage.push(damaged);
+        match self.damage.last_mut() {
+            Some(last) if last.to == damaged.from => last.to = damaged.to,
+            _ => self.damage.push(damaged),
+        }
     }
 
     /// What it holds of a session.
     pub(crate) fn session(&self, dense: u64) -> Option<&TableSession> {
-        self.sessions.get(&dense)
+        self.rows.get(*self.places.get(&dense)?)
     }
 
     /// Every session, in no order.
     pub(crate) fn sessions(&self) -> impl Iterator<Item = &TableSession> {
-        self.sessions.values()
+        self.rows.iter()
     }
 
     /// Offsets of the records that are neither events nor index parts, ascending.
@@ -272,8 +195,8 @@ impl SegmentTable {
 
     /// The payload of an index frame's record: everything since the mark.
     pub(crate) fn encode_part(&self) -> Vec<u8> {
-        let mut touched: Vec<_> = self.touched.iter().filter_map(|d| self.sessions.get(d)).collect();
-        touched.sort_unstable_by_key(|s| s.head.dense);
+        let mut touched: Vec<_> = self.touched.iter().filter_map(|row| self.rows.get(*row)).collect();
+        touched.sort_unstable_by_key(|s| s.dense);
         let controls = self.controls.get(self.marked_controls..).unwrap_or_default();
         part::encode(&touched, controls)
     }
@@ -281,8 +204,8 @@ impl SegmentTable {
     /// From here on, a part starts behind what was added so far. Called when the frame of
     /// [`encode_part`](Self::encode_part) has its place in the log.
     pub(crate) fn mark(&mut self) {
-        for dense in self.touched.drain(..) {
-            if let Some(session) = self.sessions.get_mut(&dense) {
+        for row in self.touched.drain(..) {
+            if let Some(session) = self.rows.get_mut(row) {
                 session.mark();
             }
         }
@@ -297,69 +220,84 @@ impl SegmentTable {
     /// be thrown away: the segment is scanned instead.
     pub(crate) fn apply_part(&mut self, payload: &[u8], at: u32) -> Result<(), PartFault> {
         let room = u64::from(at / MIN_EVENT_BYTES).saturating_sub(self.events);
-        let part = part::decode_at(payload, at, room)?;
-        for session in &part.sessions {
-            self.apply_session(session)?;
-        }
-        self.controls.extend_from_slice(&part.controls);
+        let controls = part::decode_each(payload, at, room, &mut |session| self.apply_session(&session))?;
+        self.controls.extend_from_slice(&controls);
         self.mark();
         Ok(())
     }
 
     fn apply_session(&mut self, part: &part::PartSession) -> Result<(), PartFault> {
-        let head = &part.head;
-        let at_place = |s: &TableSession| s.head.end_seq() == head.first_seq;
-        if self.sessions.get(&head.dense).is_some_and(|s| !at_place(s)) {
-            return Err(PartFault::Sequence { dense: head.dense });
+        let dense = part.head.dense;
+        if let Some(&row) = self.places.get(&dense)
+            && let Some(session) = self.rows.get_mut(row)
+        {
+            apply(session, part)?;
+            if !std::mem::replace(&mut session.touched, true) {
+                self.touched.push(row);
+            }
+        } else {
+            let mut session = TableSession::of_part(&part.head);
+            apply(&mut session, part)?;
+            self.add_row(session);
         }
-        let session = self.sessions.entry(head.dense).or_insert_with(|| TableSession {
-            head: SessionPart { count: 0, bytes: 0, structure_count: 0, ..*head },
-            offsets: Vec::new(),
-            structure: Vec::new(),
-            last_offset: 0,
-            since: Since::default(),
-        });
-        let first = part.offsets.iter().copied().find(|&o| o != HOLE);
-        if first.is_some_and(|o| o <= session.last_offset) || session.head.prev_segment != head.prev_segment {
-            return Err(PartFault::Sequence { dense: head.dense });
-        }
-        session.offsets.extend_from_slice(&part.offsets);
-        session.structure.extend_from_slice(&part.structure);
-        let last = part.offsets.iter().rev().copied().find(|&o| o != HOLE);
-        session.last_offset = last.unwrap_or(session.last_offset);
-        session.head.count = session.head.count.saturating_add(head.count);
-        session.head.structure_count = session.head.structure_count.saturating_add(head.structure_count);
-        session.head.bytes = session.head.bytes.saturating_add(head.bytes);
-        session.head.last_time = head.last_time;
-        session.head.open_turn = head.open_turn;
-        session.head.has_turn_boundary |= head.has_turn_boundary;
-        session.head.has_holes |= head.has_holes;
-        self.events = self.events.saturating_add(u64::from(head.count));
-        self.touched.push(head.dense);
+        self.events = self.events.saturating_add(u64::from(part.head.count));
         Ok(())
     }
 
-    /// The bytes of the segment's index file. `end` is where the segment ends, `chain` the checksum of its last frame,
-    /// `why_ended` as the next segment's header says it.
+    /// The bytes of the segment's index file, see [`write_index`](Self::write_index).
     pub(crate) fn to_index(&self, end: u32, chain: u32, why_ended: Ending) -> Vec<u8> {
-        let mut sessions: Vec<_> = self.sessions.values().collect();
-        sessions.sort_unstable_by_key(|s| s.head.dense);
-        let closing = encode::Closing { end, chain, why_ended };
-        encode::index_file(&self.key, &closing, &sessions, &self.controls, &self.damage)
+        in_memory(|sink| self.write_index(end, chain, why_ended, sink))
     }
+
+    /// Writes the segment's index file, piece by piece. `end` is where the segment ends, `chain` the checksum of its
+    /// last frame, `why_ended` as the next segment's header says it.
+    ///
+    /// # Errors
+    /// What `sink` returns.
+    pub(crate) fn write_index(
+        &self,
+        end: u32,
+        chain: u32,
+        why_ended: Ending,
+        sink: Sink<'_>,
+    ) -> Result<(), Error> {
+        let mut sessions: Vec<_> = Vec::with_capacity(self.places.len());
+        sessions.extend(self.rows.iter());
+        sessions.sort_unstable_by_key(|s| s.dense);
+        let closing = encode::Closing { end, chain, why_ended };
+        encode::index_file(&self.key, &closing, &sessions, &self.controls, &self.damage, sink)
+    }
+}
+
+/// Adds a part to the session that it is about.
+fn apply(session: &mut TableSession, part: &part::PartSession) -> Result<(), PartFault> {
+    let head = &part.head;
+    let first = part.offsets.iter().copied().find(|&o| o != HOLE);
+    if session.end_seq() != head.first_seq
+        || first.is_some_and(|o| o <= session.last_offset)
+        || session.prev_segment != head.prev_segment
+    {
+        return Err(PartFault::Sequence { dense: head.dense });
+    }
+    session.push_offsets(&part.offsets);
+    session.push_entries(&part.structure);
+    session.bytes = session.bytes.saturating_add(head.bytes);
+    session.last_time = head.last_time;
+    session.open_turn = head.open_turn;
+    session.has_turn_boundary |= head.has_turn_boundary;
+    session.has_holes |= head.has_holes;
+    Ok(())
 }
 
 /// Holes for the seqs before `event`; refused when all events up to here could not lie before it.
 #[cold]
 fn fill(session: &mut TableSession, skipped: u64, event: &TableEvent, events: u64) -> Result<(), TableFault> {
     let possible = u64::from(event.offset / MIN_EVENT_BYTES);
-    let (dense, expected, found) = (event.dense, session.head.end_seq(), event.seq);
+    let (dense, expected, found) = (event.dense, session.end_seq(), event.seq);
     let fault = TableFault::Gap { dense, expected, found };
     let fits = events.checked_add(skipped).is_some_and(|all| all <= possible);
     let holes = u32::try_from(skipped).ok().filter(|_| fits).ok_or(fault)?;
-    session.offsets.extend(std::iter::repeat_n(HOLE, holes as usize));
-    session.head.count = session.head.count.saturating_add(holes);
-    session.head.has_holes = true;
+    session.push_holes(holes);
     Ok(())
 }
 

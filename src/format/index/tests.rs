@@ -204,6 +204,64 @@ fn a_part_claims_no_more_than_its_bytes_hold() {
 }
 
 #[test]
+fn a_large_file_comes_in_pieces_and_a_small_one_at_once() {
+    let pieces = |table: &SegmentTable| {
+        let mut pieces = Vec::new();
+        let taken = table.write_index(1 << 20, 7, Ending::Sealed, &mut |at, bytes| {
+            pieces.push((at, bytes.len()));
+            Ok(())
+        });
+        taken.unwrap();
+        pieces
+    };
+    let mut table = SegmentTable::new(key());
+    table.add_event(&event(1, 0, 600, Class::Chunk)).unwrap();
+    assert_eq!(pieces(&table), [(0, table.to_index(1 << 20, 7, Ending::Sealed).len())]);
+    for dense in 2..10_000 {
+        let class = if dense % 3 == 0 { Class::TurnStart } else { Class::Chunk };
+        table.add_event(&event(dense, 0, 600 + u32::try_from(dense).unwrap() * 20, class)).unwrap();
+    }
+    let pieces = pieces(&table);
+    assert!(pieces.len() > 4 && pieces.iter().all(|(_, length)| *length <= 300 << 10), "{pieces:?}");
+    assert_eq!(pieces.last(), Some(&(0, 512)), "the header makes it whole");
+    let file = table.to_index(1 << 20, 7, Ending::Sealed);
+    assert_eq!(pieces.iter().map(|(_, length)| length).sum::<usize>(), file.len());
+    let file = IndexFile::open(file.as_slice(), &key()).unwrap();
+    file.verify().unwrap();
+    assert_eq!(file.info().sessions, 9999);
+}
+
+#[test]
+fn the_error_of_a_sink_is_told_and_nothing_follows_it() {
+    let mut table = SegmentTable::new(key());
+    for dense in 1..10_000 {
+        table.add_event(&event(dense, 0, 600 + u32::try_from(dense).unwrap() * 20, Class::Chunk)).unwrap();
+    }
+    let mut calls = 0;
+    let written = table.write_index(1 << 20, 7, Ending::Sealed, &mut |_, _| {
+        calls += 1;
+        Err(crate::Error::new(crate::ErrorKind::Full, "no room"))
+    });
+    assert!(written.unwrap_err().is_full());
+    assert_eq!(calls, 1);
+}
+
+#[test]
+fn a_session_of_one_event_holds_its_place_in_its_row() {
+    let mut table = SegmentTable::new(key());
+    table.add_event(&event(1, 5, 600, Class::Chunk)).unwrap();
+    assert_eq!(table.session(1).unwrap().offsets(), [600]);
+    table.add_event(&event(1, 8, 700, Class::Chunk)).unwrap();
+    assert_eq!(table.session(1).unwrap().offsets(), [600, HOLE, HOLE, 700]);
+    table.mark();
+    table.add_event(&event(1, 9, 720, Class::TurnStart)).unwrap();
+    let part = part::decode(&table.encode_part()).unwrap();
+    let [session] = part.sessions.as_slice() else { panic!("{part:?}") };
+    assert_eq!((session.head.first_seq, session.offsets.as_slice()), (9, &[720][..]));
+    assert!(session.head.has_turn_boundary && session.head.open_turn && !session.head.has_holes);
+}
+
+#[test]
 fn parts_that_no_writer_makes_are_refused() {
     // Dense delta; first seq, count, bytes, two times, flags, previous; then offsets, structure, controls.
     let part = |delta: u8, head: [u8; 7], rest: &[u8]| {
@@ -212,7 +270,9 @@ fn parts_that_no_writer_makes_are_refused() {
     let far = [0xFF, 0xFF, 0xFF, 0xFF, 0x0F];
     assert_eq!(part(1, [0, 1, 5, 2, 2, 0, 0], &[100, 0, 0]), Ok(1));
     assert_eq!(part(1, [0, 2, 5, 2, 2, 4, 0], &[0, 100, 1, 1, 2, 0, 1, 90]), Ok(1));
-    let bad: [(&str, u8, [u8; 7], &[u8]); 14] = [
+    assert_eq!(part(1, [0, 1, 5, 2, 2, 0, 0], &[100, 0, 2, 50, 9]), Ok(1));
+    let bad: [(&str, u8, [u8; 7], &[u8]); 15] = [
+        ("controls that overlap", 1, [0, 1, 5, 2, 2, 0, 0], &[100, 0, 2, 50, 8]),
         ("dense id 0", 0, [0, 1, 5, 2, 2, 0, 0], &[100, 0, 0]),
         ("unknown flag", 1, [0, 1, 5, 2, 2, 8, 0], &[100, 0, 0]),
         ("no events", 1, [0, 0, 5, 2, 2, 0, 0], &[0, 0]),

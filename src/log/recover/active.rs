@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::index::{SegmentKey, SegmentTable};
 use crate::format::{ControlSlot, Ending, FIRST_FRAME, Lsn, SegmentHeader, empty_frame, frame_kind, names};
 
-use crate::log::create::{begin_segment, replace};
+use crate::log::create::{begin_segment, replace_with};
 use crate::log::keeper::write_zeros;
 use crate::log::report::Cut;
 use crate::log::scan::Reason;
@@ -24,7 +24,7 @@ impl Opening<'_> {
         epoch: u64,
         missing: &[u32],
     ) -> Result<(Active, Option<(SegmentFacts, SegmentTable)>)> {
-        let Some(newest) = newest else {
+        let Some(mut newest) = newest else {
             let header = self.first_header(epoch, control, missing)?;
             let (prepared, crc) = self.begin(&header, FIRST_PREPARED)?;
             return Ok((self.fresh(header, prepared, crc, epoch), None));
@@ -72,23 +72,20 @@ impl Opening<'_> {
         self.shared.files.ended(previous);
         let end = EndOf { end: newest.end.end, chain: newest.end.chain, why };
         if newest.bad.iter().any(|spot| spot.reason == Reason::Header) {
-            self.keep_binding(&newest, end)?;
+            self.keep_binding(&mut newest, end)?;
         }
         let facts = SegmentFacts { header: newest.header, header_crc: newest.header_crc, end };
         Ok((self.fresh(header, prepared, crc, epoch), Some((facts, newest.table))))
     }
 
     /// CONTROL is about to name another segment, and the header of this one is lost: its index keeps the binding.
-    pub(super) fn keep_binding(&self, newest: &Newest, end: EndOf) -> Result<()> {
-        let mut table = newest.table.clone();
-        let sessions: Vec<u64> = table.sessions().map(|session| session.part().dense).collect();
-        for dense in sessions {
-            // An upper bound, as for any rebuilt index.
-            table.set_prev(dense, newest.header.number.saturating_sub(1));
-        }
+    pub(super) fn keep_binding(&self, newest: &mut Newest, end: EndOf) -> Result<()> {
+        // An upper bound, as for any rebuilt index; replaying sets the links that are known.
+        newest.table.set_all_prev(newest.header.number.saturating_sub(1));
         let (temp, name) = (names::index_temp(newest.header.number), names::index(newest.header.number));
-        let bytes = table.to_index(end.end, end.chain, end.why);
-        replace(self.shared.disk.as_ref(), &temp, &name, names::SEGMENTS, &bytes)
+        replace_with(self.shared.disk.as_ref(), &temp, &name, names::SEGMENTS, &mut |sink| {
+            newest.table.write_index(end.end, end.chain, end.why, sink)
+        })
     }
 
     /// Writes the continue mark behind a clean close, if the segment has room to go on in.

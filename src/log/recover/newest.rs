@@ -5,7 +5,7 @@ use crate::format::index::SegmentTable;
 use crate::format::{ControlSlot, SegmentHeader};
 
 use crate::log::rebuild::{damaged, feed};
-use crate::log::scan::{BadSpot, Found, Reason, ScanEnd, ScanPlan, scan};
+use crate::log::scan::{BadSpot, Found, Reason, ScanEnd, ScanPlan, add_spot, scan};
 use crate::log::shared::Shared;
 use crate::log::{header, index_frames};
 
@@ -56,12 +56,12 @@ pub(crate) fn scan_newest(shared: &Shared, number: u32, control: ControlSlot) ->
             Found::Frame(view) => {
                 for spot in feed(&mut table, view) {
                     table.add_damage(damaged(&spot));
-                    bad.push(spot);
+                    add_spot(&mut bad, spot);
                 }
             }
             Found::Bad(spot) => {
                 table.add_damage(damaged(&spot));
-                bad.push(spot);
+                add_spot(&mut bad, spot);
             }
         }
         Ok(())

@@ -144,7 +144,7 @@ fn runs(disk: &SimDisk) -> Vec<String> {
 }
 
 fn live_entries(log: &Log) -> usize {
-    log.shared().state().live.entries().count()
+    log.shared().state().live.all().count()
 }
 
 #[test]

@@ -18,7 +18,7 @@ mod segment;
 mod small_store;
 mod store;
 
-pub use crowd::crowded_store;
+pub use crowd::Crowd;
 pub use directory::directory_open;
 pub use frame::frame_decode;
 pub use index::index_open;
