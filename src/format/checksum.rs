@@ -9,6 +9,27 @@ pub(crate) fn crc(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
 }
 
+/// The one flipped bit that explains why `bytes` and the CRC stored behind them do not agree, counted from the first
+/// bit of `bytes` on, the 32 bits of the CRC included; `None` if no single one does.
+///
+/// A CRC is linear, so a flipped bit changes it by an amount that depends on the distance to the end alone: walking
+/// from the end costs one shift a bit, where trying each bit would cost a CRC each.
+pub(crate) fn flipped_bit(bytes: &[u8], stored: u32) -> Option<usize> {
+    const POLYNOMIAL: u32 = 0xEDB8_8320;
+    let change = crc(bytes) ^ stored;
+    let bits = bytes.len().checked_mul(8)?;
+    if change.is_power_of_two() {
+        return bits.checked_add(usize::try_from(change.trailing_zeros()).ok()?);
+    }
+    let mut by_this_bit = POLYNOMIAL;
+    (0..bits).rev().find(|_| {
+        let found = by_this_bit == change;
+        let carry = if by_this_bit & 1 == 1 { POLYNOMIAL } else { 0 };
+        by_this_bit = (by_this_bit >> 1) ^ carry;
+        found
+    })
+}
+
 /// What is XORed onto the CRC of a record, for its first byte's place and the epoch of its segment header. 24 bytes are hashed, so it may run under a lock.
 pub(crate) fn record_mix(lsn: Lsn, epoch: u64, salt: u64) -> u32 {
     let mut input = [0u8; 24];
@@ -54,13 +75,30 @@ impl RecordsCrc {
 
 #[cfg(test)]
 mod tests {
-    use super::{RecordsCrc, crc, frame_header_crc, record_mix, table_crc};
+    use super::{RecordsCrc, crc, flipped_bit, frame_header_crc, record_mix, table_crc};
     use crate::format::lsn::{Binding, Lsn, StoreId};
 
     #[test]
     fn it_is_crc_32_iso_hdlc() {
         assert_eq!(crc(b"123456789"), 0xCBF4_3926);
         assert_eq!(RecordsCrc::default().finish(), 0);
+    }
+
+    #[test]
+    fn a_single_flipped_bit_is_found_and_two_are_not() {
+        let bytes: Vec<u8> = (0..508u32).map(|n| u8::try_from(n * 73 % 251).unwrap()).collect();
+        let whole = [bytes.clone(), crc(&bytes).to_le_bytes().to_vec()].concat();
+        let found = |whole: &[u8]| {
+            flipped_bit(&whole[..508], u32::from_le_bytes(whole[508..].try_into().unwrap()))
+        };
+        assert_eq!(found(&whole), None);
+        for bit in 0..512 * 8 {
+            let mut hurt = whole.clone();
+            hurt[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(found(&hurt), Some(bit));
+            hurt[bit / 16 + 100] ^= 0x10;
+            assert_eq!(found(&hurt).filter(|_| hurt != whole), None, "{bit} and another");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! one with a single flipped bit.
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::format::checksum::flipped_bit;
 use crate::format::constants::SEGMENT_HEADER_LEN;
 use crate::format::index::{Damaged, SegmentTable, TableEvent};
 use crate::format::meta::Meta;
@@ -150,14 +151,8 @@ fn refuse(fault: HeaderFault, name: &str) -> Error {
 
 fn repair_header(bytes: &[u8]) -> Option<(SegmentHeader, u32)> {
     let mut copy: [u8; SEGMENT_HEADER_LEN] = bytes.get(..SEGMENT_HEADER_LEN)?.try_into().ok()?;
-    for bit in 0..copy.len() * 8 {
-        let byte = copy.get_mut(bit / 8)?;
-        *byte ^= 1 << (bit % 8);
-        if let Ok(found) = SegmentHeader::decode(&copy) {
-            return Some(found);
-        }
-        let byte = copy.get_mut(bit / 8)?;
-        *byte ^= 1 << (bit % 8);
-    }
-    None
+    let (covered, stored) = copy.split_last_chunk::<4>()?;
+    let bit = flipped_bit(covered, u32::from_le_bytes(*stored))?;
+    *copy.get_mut(bit / 8)? ^= 1 << (bit % 8);
+    SegmentHeader::decode(&copy).ok()
 }

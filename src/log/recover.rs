@@ -202,8 +202,8 @@ impl Opening<'_> {
         self.report.notes.push(format!("{} was missing or damaged and was rebuilt", names::LIVE));
         let version = control.live_version.saturating_add(1);
         let mut live = LiveSet { store, version, ..LiveSet::default() };
-        if control.live_version > 1 {
-            // It named damage, which only reading everything finds again.
+        if control.live_version > 1 || self.survey.control.is_none() {
+            // It named damage, or may have: only reading everything finds that again.
             live.damage = self.rescan()?;
         }
         put_live(self.shared.disk.as_ref(), &live)?;

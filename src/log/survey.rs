@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::disk::{Disk, OpenMode};
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{Control, ControlSlot, LiveSet, SEGMENT_HEADER_LEN, SegmentHeader, StoreId, names};
+use crate::format::{
+    Control, ControlSlot, LiveSet, SECTOR, SEGMENT_HEADER_LEN, SegmentHeader, StoreId, names,
+};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -170,10 +172,11 @@ pub(crate) fn list(disk: &dyn Disk, folder: &str) -> Result<Vec<String>> {
     }
 }
 
-/// A small file as a whole, `None` where there is none.
+/// A small file as a whole, `None` where there is none. Sectors that the device does not give read as zeros, which pass
+/// no checksum: one of them costs what stands in it, and not the opening of the store.
 ///
 /// # Errors
-/// It cannot be read.
+/// It cannot be opened.
 pub(crate) fn read_whole(disk: &dyn Disk, name: &str) -> Result<Option<Vec<u8>>> {
     let file = match disk.open(name, OpenMode::Read) {
         Ok(file) => file,
@@ -182,8 +185,18 @@ pub(crate) fn read_whole(disk: &dyn Disk, name: &str) -> Result<Option<Vec<u8>>>
     };
     let length = usize::try_from(file.len()?).unwrap_or(usize::MAX).min(16 << 20);
     let mut bytes = vec![0; length];
-    let read = file.read_at(&mut bytes, 0)?;
-    bytes.truncate(read);
+    match file.read_at(&mut bytes, 0) {
+        Ok(read) => bytes.truncate(read),
+        Err(error) => {
+            tracing::error!(%error, file = name, "a read failed; sector by sector instead");
+            bytes.fill(0);
+            for (sector, at) in bytes.chunks_mut(SECTOR).zip((0u64..).step_by(SECTOR)) {
+                if file.read_at(sector, at).is_err() {
+                    sector.fill(0);
+                }
+            }
+        }
+    }
     Ok(Some(bytes))
 }
 

@@ -3,6 +3,7 @@
 mod commit;
 mod directory;
 mod index_frames;
+mod locking;
 mod repair;
 
 use super::*;

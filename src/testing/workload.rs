@@ -13,6 +13,7 @@ use crate::{
 };
 
 use super::model::{Deletion, Model};
+use super::oracle::settle;
 use super::{Random, SeededRuntime, SimDisk};
 
 /// One thing that a workload does.
@@ -36,6 +37,9 @@ pub enum Op {
     Idle(u64),
     /// Closes the store and opens it again.
     Reopen,
+    /// The process dies without closing the store, and another one opens it. No script of
+    /// [`Workload::script`] has it.
+    Kill,
 }
 
 /// See the module.
@@ -48,6 +52,8 @@ pub struct Workload {
     pub model: Arc<Mutex<Model>>,
     /// Ops that were refused for want of space, with nothing accepted.
     pub refused: u64,
+    /// Texts in a batch are shorter than this.
+    pub longest_in_batch: usize,
     random: Random,
     store: Option<SessionStore>,
     live: BTreeMap<String, Session>,
@@ -102,6 +108,7 @@ impl Workload {
             runtime,
             model: Arc::default(),
             refused: 0,
+            longest_in_batch: 500,
             random: Random::new(seed),
             store: Some(store),
             live: BTreeMap::new(),
@@ -147,7 +154,8 @@ impl Workload {
         let done = match op {
             Op::Append(length) => self.append(&[length]),
             Op::Batch(count) => {
-                let lengths: Vec<usize> = (0..count).map(|_| self.random.index(500)).collect();
+                let longest = self.longest_in_batch;
+                let lengths: Vec<usize> = (0..count).map(|_| self.random.index(longest)).collect();
                 self.append(&lengths)
             }
             Op::Flush => self.flush(),
@@ -160,6 +168,7 @@ impl Workload {
                 Ok(())
             }
             Op::Reopen => self.reopen(),
+            Op::Kill => self.kill(),
         };
         match done {
             Err(error) if error.is_full() => {
@@ -168,6 +177,12 @@ impl Workload {
             }
             other => other,
         }
+    }
+
+    /// The disk, as the process that has the store open now.
+    #[must_use]
+    pub fn disk(&self) -> &SimDisk {
+        &self.disk
     }
 
     /// The store.
@@ -193,6 +208,16 @@ impl Workload {
     fn reopen(&mut self) -> Result<()> {
         self.close()?;
         let (store, runtime) = open(&self.disk, self.random.next_u64())?;
+        (self.store, self.runtime) = (Some(store), runtime);
+        Ok(())
+    }
+
+    fn kill(&mut self) -> Result<()> {
+        self.disk = self.disk.kill();
+        self.live.clear();
+        self.store = None;
+        let (store, runtime) = open(&self.disk, self.random.next_u64())?;
+        settle(&store, &mut self.model.lock())?;
         (self.store, self.runtime) = (Some(store), runtime);
         Ok(())
     }

@@ -116,7 +116,9 @@ impl Disk for SimDisk {
         check_path(path)?;
         self.begin_plain(DiskOp::Lock, path).map_err(|e| Error::io("lock", self.full(path), e))?;
         let mut state = self.state();
-        if let Some(held) = &state.held {
+        let there = state.names.get(path);
+        let named = |held: &Held| !state.lock_follows_name || there == Some(Entry::File(held.file));
+        if let Some(held) = state.held.as_ref().filter(|held| named(held)) {
             let text =
                 format!("lock {}: the store has a writer already: {}", self.full(path).display(), held.info);
             return Err(Error::new(ErrorKind::Locked, text));

@@ -114,6 +114,13 @@ impl SimDisk {
         Self::of_state(self.state().copy())
     }
 
+    /// As [`snapshot`](Self::snapshot), with everything written durable as it is now: copies of it that are only
+    /// damaged, and not crashed, cost as little as they can.
+    #[must_use]
+    pub fn settled(&self) -> Self {
+        Self::of_state(self.state().settled())
+    }
+
     /// A disk of its own as a power cut at this moment leaves it; this one goes on. The seed decides what is kept of
     /// all that no sync has covered: among the seeds are nothing, everything, a prefix and a suffix in time, and any
     /// mixture, by sector and by page.
@@ -258,6 +265,12 @@ impl SimDisk {
     /// Whether a rename needs space for a name as well, as on file systems that copy what they change. Off at first.
     pub fn charge_renames(&self, on: bool) {
         self.state().charge_renames = on;
+    }
+
+    /// Whether the lock is one of the file alone: once its name leads elsewhere, somebody else can take it. As where a
+    /// file system has no lock on directories. Off at first.
+    pub fn lock_follows_name(&self, on: bool) {
+        self.state().lock_follows_name = on;
     }
 
     /// Whether all changes are refused, as in a directory that may only be read.

@@ -104,6 +104,12 @@ impl Names {
         self.pending.retain_mut(|(_, change)| !change.forget(name));
     }
 
+    /// The names that calls see become the durable ones.
+    pub(super) fn settle(&mut self) {
+        self.durable.clone_from(&self.live);
+        self.pending.clear();
+    }
+
     pub(super) fn durable(&self, name: &str) -> Option<Entry> {
         self.durable.get(name).copied()
     }

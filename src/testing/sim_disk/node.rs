@@ -198,6 +198,11 @@ impl Node {
         Self { live: pages.clone(), len, durable: pages, durable_len: len, bad, ..Self::default() }
     }
 
+    /// The file as reads see it, all durable.
+    pub(super) fn all_durable(&self) -> Self {
+        Self::settled(self.live.clone(), self.len, self.bad.clone())
+    }
+
     /// A file of these bytes, all durable.
     pub(super) fn of_bytes(bytes: &[u8]) -> Self {
         let mut pages = Pages::default();

@@ -39,6 +39,7 @@ pub(super) struct State {
     pub(super) held: Option<Held>,
     capacity: Option<u64>,
     pub(super) charge_renames: bool,
+    pub(super) lock_follows_name: bool,
     pub(super) read_only: bool,
     pub(super) fs_kind: FsKind,
     pub(super) faults: Vec<Fault>,
@@ -62,6 +63,7 @@ impl State {
             held: None,
             capacity: None,
             charge_renames: false,
+            lock_follows_name: false,
             read_only: false,
             fs_kind: FsKind::Local,
             faults: Vec::new(),
@@ -314,6 +316,17 @@ impl State {
             ..self.clone()
         };
         copy.forget_unreachable();
+        copy
+    }
+
+    /// The same disk with nothing that a power cut could change.
+    pub(super) fn settled(&self) -> Self {
+        let mut copy = self.copy();
+        copy.names.settle();
+        copy.forget_unreachable();
+        for node in copy.files.values_mut() {
+            *node = Arc::new(node.all_durable());
+        }
         copy
     }
 

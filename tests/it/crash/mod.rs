@@ -5,6 +5,8 @@
 
 mod damage;
 mod faults;
+mod fixed;
+mod locks;
 mod power;
 mod process;
 mod readers;
