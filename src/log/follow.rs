@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::disk::Disk;
 use crate::error::Result;
-use crate::format::{Control, ControlSlot, FIRST_FRAME, LiveSet, Lsn, SegmentHeader, names};
+use crate::format::{Control, ControlSlot, DamageReason, FIRST_FRAME, LiveSet, Lsn, SegmentHeader, names};
 use crate::rt::Runtime;
 
 use super::directory::open_chain;
@@ -16,7 +16,7 @@ use super::index_frames::load_or_begin;
 use super::live::LiveIndex;
 use super::notes::note_of;
 use super::rebuild::{damaged, refused_record};
-use super::recover::{loss, missing_members, no_store};
+use super::recover::{live_damage, loss, missing_members, no_store, whole_file};
 use super::report::{Cut, Loss, RecoveryReport};
 use super::scan::{BadSpot, Found, ScanEnd, ScanPlan, scan};
 use super::segments::{EndOf, SegmentFacts, Segments, read_header, read_header_checked};
@@ -57,6 +57,7 @@ pub(crate) fn open_reader(
     let mut report = RecoveryReport { clean: true, ..RecoveryReport::default() };
     report.notes.append(&mut survey.notes);
     report.losses = live_set.damage.iter().map(loss).collect();
+    let mut gone = Vec::new();
     for number in missing_members(&survey, &live_set, control)? {
         report.clean = false;
         let file = names::segment(number).into();
@@ -66,8 +67,10 @@ pub(crate) fn open_reader(
             length: 0,
             message: "the segment file is missing".into(),
         });
+        gone.push(whole_file(number, DamageReason::MissingFile));
     }
     shared.set_live_set(live_set);
+    gone.into_iter().for_each(|damage| shared.note_damage(damage));
     shared.set_control(control);
     let mut ended = survey.segments.clone();
     let newest = newest_readable(&shared, &mut ended, &mut report)?;
@@ -112,6 +115,7 @@ fn newest_readable(
         if usable {
             return Ok(Some(number));
         }
+        shared.note_damage(whole_file(number, DamageReason::BadBytes));
     }
     Ok(None)
 }
@@ -243,6 +247,7 @@ impl Shared {
 
     fn note_loss(&self, spot: &BadSpot, report: &mut RecoveryReport) {
         let range = damaged(spot);
+        self.note_damage(live_damage(spot));
         let loss = Loss {
             file: names::segment(spot.segment).into(),
             offset: u64::from(range.from),

@@ -34,9 +34,7 @@ use crate::log::survey::Survey;
 use crate::log::types::LogOptions;
 use crate::log::work::Origin;
 
-use damage::{live_damage, whole_file};
-
-pub(crate) use damage::{loss, missing_members};
+pub(crate) use damage::{live_damage, loss, missing_members, whole_file};
 pub(crate) use newest::{Newest, scan_newest};
 
 /// Prepared before an open returns, so that a small write needs no background.

@@ -12,7 +12,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use crate::disk::{Disk, DiskLock};
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{ControlSlot, LiveSet, Lsn, SegmentHeader};
+use crate::format::{ControlSlot, LiveDamage, LiveSet, Lsn, SegmentHeader};
 use crate::rt::{Bell, Runtime};
 
 use super::commit_state::CommitState;
@@ -173,6 +173,20 @@ impl Shared {
 
     pub(crate) fn set_live_set(&self, live: LiveSet) {
         *self.live_set.lock() = live;
+    }
+
+    /// Remembers damage that a reader found, in memory alone: sessions that it puts in doubt are not to pass for whole.
+    pub(crate) fn note_damage(&self, damage: LiveDamage) {
+        let damage_of = &mut self.live_set.lock().damage;
+        let place = damage_of
+            .binary_search_by_key(&(damage.segment, damage.from), |known| (known.segment, known.from));
+        let Err(place) = place else { return };
+        // Neighbours are one: a segment full of bad records must not take more memory than it has bytes.
+        let before = place.checked_sub(1).and_then(|before| damage_of.get_mut(before));
+        match before.filter(|known| known.segment == damage.segment && known.to >= damage.from) {
+            Some(known) => known.to = known.to.max(damage.to),
+            None => damage_of.insert(place, damage),
+        }
     }
 
     /// CONTROL as it was when the store was opened or last looked at.

@@ -5,6 +5,7 @@ mod directory;
 mod index_frames;
 mod locking;
 mod repair;
+mod verify;
 
 use super::*;
 use crate::event::{Class, NewEvent, Time};

@@ -9,15 +9,18 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::format::directory::{RunFile, RunKey};
 use crate::format::index::{SegmentKey, SegmentTable};
-use crate::format::{Control, DamagedBatch, FrameView, LiveSet, Lsn, Meta, names, payload};
+use crate::format::{
+    Control, DamageReason, DamagedBatch, FrameView, LiveSet, Lsn, Meta, SEGMENT_HEADER_LEN, names, payload,
+};
 
 use super::follow::writer_lives;
 use super::rebuild::{self, damaged, feed};
+use super::recover::missing_members;
 use super::report::{Finding, VerifySummary};
 use super::scan::{BadSpot, Found, ScanEnd, ScanPlan, scan};
 use super::segments::{Index, SegmentFacts, open_immutable, open_index, read_header_checked};
 use super::shared::Shared;
-use super::survey::{list, read_whole};
+use super::survey::{Survey, list, read_whole};
 
 /// A verification in progress.
 struct Verifier<'a> {
@@ -39,12 +42,17 @@ impl Shared {
     pub(crate) fn verify(&self, found: &mut dyn FnMut(Finding)) -> Result<VerifySummary> {
         let mut verifier =
             Verifier { shared: self, found, summary: VerifySummary::default(), seen: Vec::new() };
+        let survey = Survey::take(self.disk.as_ref())?;
+        if verifier.half_created(&survey) {
+            return Ok(verifier.summary);
+        }
         verifier.fixed_files()?;
         let ended = self.segments.read().numbers();
         for number in ended {
             verifier.ended(number)?;
         }
         verifier.newest()?;
+        verifier.lost_segments(&survey)?;
         verifier.known_damage();
         verifier.runs()?;
         verifier.quarantine()?;
@@ -73,6 +81,18 @@ impl Verifier<'_> {
             self.summary.findings = self.summary.findings.saturating_add(1);
         }
         (self.found)(finding);
+    }
+
+    /// What the next opening completes is no damage; there is nothing else to verify then.
+    fn half_created(&mut self, survey: &Survey) -> bool {
+        if !survey.is_half_created() {
+            return false;
+        }
+        let text =
+            "the creation of this store was cut short before it held anything; the next writer completes it";
+        let note = Finding { file: None, ..finding("half-created", names::CONTROL, text) };
+        self.report(Finding { note: true, ..note });
+        true
     }
 
     fn fixed_files(&mut self) -> Result<()> {
@@ -124,8 +144,49 @@ impl Verifier<'_> {
         let (_, _, repaired) = read_header_checked(self.shared, number)?;
         if repaired {
             self.seen.push((number, 0));
-            let text = "a bit of the segment header is flipped; it is read as its checksum tells";
+            let text = self.header_fault(number, name);
             self.report(Finding { offset: Some(0), length: Some(512), ..finding("damage", name, text) });
+        }
+        Ok(())
+    }
+
+    /// What is wrong with a header that could be made good.
+    fn header_fault(&self, number: u32, name: &str) -> &'static str {
+        let mut sector = [0; SEGMENT_HEADER_LEN];
+        let read = self.shared.files.readable(number).and_then(|file| file.read_at(&mut sector, 0));
+        if read.is_err() {
+            return "the sector of the segment header cannot be read; it is put together from elsewhere";
+        }
+        if rebuild::decode_header(&sector, name).is_ok() {
+            return "a bit of the segment header is flipped; it is read as its checksum tells";
+        }
+        if sector.iter().all(|byte| *byte == 0) {
+            return "the sector of the segment header is zero, lost or never written; it is put together from elsewhere";
+        }
+        "the segment header does not validate; it is put together from elsewhere"
+    }
+
+    /// Segments that should be there and were not read: without a file, or with a header that nothing can make good.
+    fn lost_segments(&mut self, survey: &Survey) -> Result<()> {
+        let live = self.shared.live_set();
+        for number in missing_members(survey, &live, survey.control.unwrap_or_default())? {
+            if !self.seen.contains(&(number, 0)) {
+                self.seen.push((number, 0));
+                let text = "the segment file is missing, its events are lost";
+                self.report(finding("missing", &names::segment(number), text));
+            }
+        }
+        for number in &survey.segments {
+            if self.seen.contains(&(*number, 0)) || self.shared.is_segment(*number) {
+                continue;
+            }
+            if let Err(error) = read_header_checked(self.shared, *number)
+                && error.is_corruption()
+            {
+                self.seen.push((*number, 0));
+                let text = format!("{error}; its events are lost");
+                self.report(Finding { offset: Some(0), ..finding("damage", &names::segment(*number), text) });
+            }
         }
         Ok(())
     }
@@ -261,10 +322,11 @@ impl Verifier<'_> {
                 continue;
             }
             let loss = super::recover::loss(&known);
-            let text = format!("{} (found by an earlier recovery)", loss.message);
+            let text = format!("{} (found when the store was opened, now or earlier)", loss.message);
             let name = names::segment(known.segment);
             let length = Some(loss.length).filter(|length| *length > 0);
-            self.report(Finding { offset: Some(loss.offset), length, ..finding("damage", &name, text) });
+            let kind = if known.reason == DamageReason::MissingFile { "missing" } else { "damage" };
+            self.report(Finding { offset: Some(loss.offset), length, ..finding(kind, &name, text) });
         }
     }
 

@@ -46,11 +46,11 @@ pub(super) fn lost_ids(missing: &[u32]) -> u64 {
     (missing.len() as u64).saturating_mul(u64::from(u32::MAX) / 16)
 }
 
-pub(super) fn whole_file(segment: u32, reason: DamageReason) -> LiveDamage {
+pub(crate) fn whole_file(segment: u32, reason: DamageReason) -> LiveDamage {
     LiveDamage { segment, from: 0, to: u32::MAX, reason }
 }
 
-pub(super) fn live_damage(spot: &BadSpot) -> LiveDamage {
+pub(crate) fn live_damage(spot: &BadSpot) -> LiveDamage {
     let damaged = damaged(spot);
     let reason = match spot.reason {
         Reason::ReadError => DamageReason::ReadError,

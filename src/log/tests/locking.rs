@@ -25,9 +25,11 @@ fn record_until_it_fails(log: &Log, dense: u64, first: u64) -> (u64, Error) {
     panic!("two thousand events over several segments, and the writer noticed nothing");
 }
 
+type Harm = fn(&SimDisk);
+
 #[test]
 fn a_lock_file_that_is_removed_or_replaced_stops_the_writer_at_the_next_rotation() {
-    let harms: [(&str, fn(&SimDisk)); 3] = [
+    let harms: [(&str, Harm); 3] = [
         ("removed", |disk| assert!(disk.remove("LOCK"))),
         ("replaced", |disk| disk.install("LOCK", b"pid 1\nhost elsewhere\n")),
         // The very same bytes, in another file.

@@ -6,7 +6,7 @@ use super::{append, create, event, open, small, texts};
 use crate::log::*;
 use crate::testing::{DiskOp, SeededRuntime, SimDisk};
 
-fn findings(disk: &SimDisk) -> Vec<Finding> {
+pub(super) fn findings(disk: &SimDisk) -> Vec<Finding> {
     let rt = Arc::new(SeededRuntime::new(1));
     let (log, _) = Log::open_reader(Arc::new(disk.clone()), rt, small()).unwrap();
     let mut all = Vec::new();

@@ -94,7 +94,8 @@ fn control_with_one_slot_bad_goes_by_the_other_with_no_more_than_a_note() {
                 let what = format!("CONTROL: {harm} of the slot at {slot}, closed {closed}");
                 let report = opens_whole(&disk, &model, &what);
                 assert!(report.losses.is_empty() && report.cut.is_empty(), "{what}: {report:?}");
-                let named = |note: &String| note.contains("CONTROL") && note.contains(&format!("byte {slot}"));
+                let named =
+                    |note: &String| note.contains("CONTROL") && note.contains(&format!("byte {slot}"));
                 assert!(report.notes.iter().any(named), "{what}: {report:?}");
             }
         }

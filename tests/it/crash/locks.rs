@@ -63,7 +63,11 @@ fn a_writer_whose_lock_file_is_gone_stops_at_the_next_rotation_and_loses_nothing
         session.append(event(0, "first").unwrap().0).unwrap();
         session.flush().unwrap();
         let lock = folder.path().join("LOCK");
-        if removed { fs::remove_file(&lock).unwrap() } else { replace(&lock) }
+        if removed {
+            fs::remove_file(&lock).unwrap()
+        } else {
+            replace(&lock)
+        }
         assert_eq!(open(folder.path()).map(drop).unwrap_err().kind(), ErrorKind::Locked);
         let text = "x".repeat(1000);
         let mut acknowledged = 1;
