@@ -17,7 +17,7 @@ use crate::format::lsn::Lsn;
 use crate::log::{Entry, LockScope};
 
 use super::delivery::Delivery;
-use super::draft::Draft;
+use super::draft::{self, Draft};
 use super::engine::{Engine, not_found};
 use super::inside;
 use super::listeners::Listeners;
@@ -153,9 +153,11 @@ impl Core {
         let first = state.next_seq;
         let mut staged = Staged::begin(&mut state.surface, first);
         let mut events = Vec::with_capacity(drafts.len());
-        for draft in &mut drafts {
-            let seq = staged.push(draft.event())?;
-            events.push(draft.settle(seq)?);
+        let count = drafts.len();
+        for (index, draft) in drafts.iter_mut().enumerate() {
+            let named = |error| draft::of_batch(count, index, error);
+            let seq = staged.push(draft.event()).map_err(named)?;
+            events.push(draft.settle(seq).map_err(named)?);
         }
         let next_seq = first.saturating_add(events.len() as u64);
         let trial = state.rules.as_mut().map(|rules| rules.try_out(&events)).transpose()?;

@@ -72,8 +72,9 @@ impl Draft {
     pub(super) fn batch(events: Vec<NewEvent>, now: &Time) -> Result<Vec<Self>> {
         let mut drafts = Vec::with_capacity(events.len());
         let mut bytes = 0usize;
-        for event in events {
-            let draft = Self::new(event, now)?;
+        let count = events.len();
+        for (index, event) in events.into_iter().enumerate() {
+            let draft = Self::new(event, now).map_err(|error| of_batch(count, index, error))?;
             bytes = bytes.saturating_add(draft.encoding.len());
             if bytes > MAX_BATCH_BYTES {
                 return Err(Error::new(
@@ -109,6 +110,14 @@ impl Draft {
     pub(super) fn seal(self, dense: u64, seq: u64, more: bool) -> Entry {
         self.encoding.seal(dense, seq, more)
     }
+}
+
+/// Says which event of a batch of `count` an error is about.
+pub(super) fn of_batch(count: usize, index: usize, error: Error) -> Error {
+    if count < 2 {
+        return error;
+    }
+    error.clone().wrap(error.kind(), format!("events[{index}] of the batch"))
 }
 
 /// The limits of F10 for an event that is not encoded.

@@ -150,5 +150,9 @@ fn damage_keeps_its_session_and_seqs_when_a_writer_has_been_there() {
     assert!(segment.with_extension("idx").exists());
     assert_eq!(places(), expected);
     let ran = tool.run(["events", "a"]).exits(1);
-    assert!(ran.err.contains("a: segments/00000001.seg: the record of seq 3 "), "{}", ran.err);
+    assert!(
+        ran.err.contains("a: event 3 is lost to damage: segments/00000001.seg: the record of seq 3 "),
+        "{}",
+        ran.err
+    );
 }

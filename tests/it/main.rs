@@ -6,6 +6,7 @@
 
 mod cli;
 mod cli_contract;
+mod cli_damage;
 mod cli_files;
 mod cli_interchange;
 #[cfg(feature = "sqlite")]

@@ -129,6 +129,60 @@ fn what_is_refused_changes_nothing_and_has_its_kind() {
     assert_eq!(recorder.ok(r#"{"op":"stat","session":"s"}"#)["stat"]["events"], 4);
 }
 
+/// The whole store has no one seq, and a session without events has none yet: then there is none in the answer.
+#[test]
+fn a_flush_answers_with_a_seq_where_there_is_one() {
+    let tool = Tool::new();
+    let mut recorder = tool.recorder();
+    assert_eq!(recorder.ok(r#"{"op":"flush","tag":1}"#), json!({"ok": true, "tag": 1}));
+    recorder.ok(r#"{"op":"create","id":"s"}"#);
+    recorder.ok(r#"{"op":"create","id":"t"}"#);
+    assert_eq!(recorder.ok(r#"{"op":"flush","session":"s"}"#), json!({"ok": true, "session": "s"}));
+    recorder.ok(&append("s", "x", "1"));
+    recorder.ok(&append("t", "x", "1"));
+    assert_eq!(recorder.ok(r#"{"op":"flush","session":null}"#), json!({"ok": true}));
+    // It covered both.
+    recorder.kill();
+    for session in ["s", "t"] {
+        assert_eq!(tool.run(["events", session, "--json"]).exits(0).json().len(), 1);
+    }
+    let help = tool.run(["record", "--help"]).exits(0).out;
+    assert!(help.contains("session and seq are left out"), "{help}");
+}
+
+#[test]
+fn a_refused_batch_says_which_of_its_events_it_was() {
+    let tool = Tool::new();
+    let mut recorder = tool.recorder();
+    recorder.ok(r#"{"op":"create","id":"s"}"#);
+    recorder.ok(TURN[0]);
+    recorder.ok(TURN[1]);
+    let message = |more: &str| format!(r#"{{"type":"context/message","data":{{"content":[]}}{more}}}"#);
+    let good = r#"{"type":"x","data":1}"#;
+    let cases = [
+        (message(""), "marker"),
+        (message(r#","surfaceOp":"prepend""#), "marker"),
+        (message(r#","surfaceOp":"append","sourceEventSeqs":[99]"#), "sources"),
+        (message(r#","surfaceOp":"append","sourceEventSeqs":[-1]"#), "sources"),
+        (message(r#","surfaceOp":{"op":"replace","start":0,"end":1},"sourceEventSeqs":[0,1]"#), "replace"),
+        (r#"{"type":"x","data":1,"time":"now"}"#.to_owned(), "invalid-value"),
+        (format!(r#"{{"type":"{}","data":1}}"#, "t".repeat(1025)), "too-large"),
+        (r#"{"type":"x"}"#.to_owned(), "bad-line"),
+    ];
+    for (bad, kind) in cases {
+        for place in 0..3 {
+            let mut events = vec![good.to_owned(); 2];
+            events.insert(place, bad.clone());
+            let line = format!(r#"{{"op":"batch","session":"s","events":[{}]}}"#, events.join(","));
+            let answer = recorder.ask(&line);
+            assert_eq!(answer["error"]["kind"], kind, "{bad}: {answer}");
+            let told = answer["error"]["message"].as_str().unwrap();
+            assert!(told.contains(&format!("events[{place}]")), "{bad}: {told}");
+        }
+    }
+    assert_eq!(recorder.ok(r#"{"op":"stat","session":"s"}"#)["stat"]["events"], 2);
+}
+
 #[test]
 fn answers_keep_the_order_and_lines_that_are_none_do_no_harm() {
     let tool = Tool::new();

@@ -290,7 +290,7 @@ One JSON object a line in, one a line out, in order; an answer repeats the reque
   resume   {session}                                                            answers closers
   append   {session, type, data, surfaceOp?, sourceEventSeqs?, time?, extra?, expect?}
   batch    {session, events: [{type, data, surfaceOp?, sourceEventSeqs?, time?, ...}], expect?}
-  flush    {session?}                                      answered when everything is on disk
+  flush    {session?}              answered when it is on disk: the session, or without one the whole store
   messages {session}                                                            answers messages
   surface  {session}                                     answers nodes: [[seq, prev, next], ...]
   events   {session, from?, limit?}                                             answers events
@@ -298,5 +298,6 @@ One JSON object a line in, one a line out, in order; an answer repeats the reque
   delete   {session}
   stat     {session}                                                            answers stat, a line of ls --json
 Answers: {\"ok\":true,\"session\":...,\"seq\":...} where seq is the event's (append), the first one (batch, with \"last\"),
-the next one (create, resume, fork), the highest durable one (flush); or {\"ok\":false,\"error\":{\"kind\",\"message\"}}.
+the next one (create, resume, fork), the highest durable one (flush; absent without events, and for the whole store,
+which has no one seq: session and seq are left out); or {\"ok\":false,\"error\":{\"kind\",\"message\"}}.
 A line has at most 65 MiB (68157440 bytes). End of input, SIGTERM and SIGINT flush, close and exit 0.";

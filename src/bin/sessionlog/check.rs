@@ -1,4 +1,7 @@
 //! `check`: a session, or a file, against the invariants.
+//!
+//! What always holds: damage stops nothing. The holes are named on standard error, what is left is checked as it is
+//! (so the event behind a hole breaks I1), and the exit code is 1.
 
 use std::path::Path;
 
@@ -9,6 +12,7 @@ use sessionlog::interop::jsonl::Reader;
 
 use crate::args;
 use crate::failure::{Ended, Failure, Outcome};
+use crate::holes::{Holes, ends_in_doubt};
 use crate::output::{Output, printable, say};
 use crate::progress::Progress;
 use crate::stores::Stores;
@@ -32,10 +36,20 @@ pub(crate) fn run(stores: &Stores, args: &args::Check, out: &mut Output) -> Ende
 fn check_session(stores: &Stores, id: &str, out: &mut Output) -> Ended {
     let store = stores.read()?;
     let mut checker = Checker::new();
+    let session = store.open(id)?;
+    let mut holes = Holes::new(id, 0);
     let mut any = false;
-    for event in store.open(id)?.events() {
-        any |= report(checker.observe(&event?), out)?;
+    for event in session.events() {
+        match event {
+            Ok(event) => {
+                holes.readable(event.seq());
+                any |= report(checker.observe(&event), out)?;
+            }
+            Err(error) => holes.lost(error)?,
+        }
     }
+    any |= holes.end(session.seq());
+    any |= ends_in_doubt(&session)?;
     Ok(Outcome::findings_if(any))
 }
 

@@ -7,7 +7,8 @@ use sessionlog::event::{Class, Event, JsonKind, JsonRef};
 
 use crate::args;
 use crate::failure::{Ended, Outcome};
-use crate::output::{Output, printable, say, shortened};
+use crate::holes::{Holes, ends_in_doubt};
+use crate::output::{Output, printable, shortened};
 use crate::stores::Stores;
 
 /// How much of a payload a line for people shows.
@@ -17,26 +18,29 @@ pub(crate) fn run(stores: &Stores, args: &args::Events, out: &mut Output) -> End
     let store = stores.read()?;
     let session = store.open(&args.id)?;
     let mut left = args.limit.unwrap_or(u64::MAX);
-    let mut damaged = false;
+    let mut holes = Holes::new(&args.id, args.from);
+    let mut end = session.seq();
     for event in session.read_from(args.from) {
         if left == 0 {
+            // What comes next was not asked for; a hole before it was.
+            end = event.as_ref().map_or(end, sessionlog::event::Event::seq);
             break;
         }
         let event = match event {
             Ok(event) => event,
-            Err(error) if error.is_corruption() => {
-                say(printable(&format!("{}: {error}", args.id)));
-                damaged = true;
+            Err(error) => {
+                holes.lost(error)?;
                 continue;
             }
-            Err(error) => return Err(error.into()),
         };
+        holes.readable(event.seq());
         if args.event_type.as_deref().is_some_and(|wanted| wanted != event.event_type()) {
             continue;
         }
         left -= 1;
         print(&event, out)?;
     }
+    let damaged = holes.end(end) | (end == session.seq() && ends_in_doubt(&session)?);
     Ok(Outcome::findings_if(damaged))
 }
 

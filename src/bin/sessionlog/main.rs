@@ -12,6 +12,7 @@ mod events;
 mod export;
 mod failure;
 mod fork;
+mod holes;
 mod import;
 mod ls;
 mod messages;

@@ -1,16 +1,21 @@
 //! `messages`: what a model would get.
+//!
+//! What is never done: printing what is left of a session that lost events to damage. A lost replacement would bring
+//! back what it replaced, and a program would take it for the whole. The holes are named on standard error instead.
 
 use crate::failure::{Ended, Outcome};
+use crate::holes::{ends_in_doubt, explained};
 use crate::output::{Output, printable};
 use crate::stores::Stores;
 use sessionlog::event::{JsonRef, Message};
 
 pub(crate) fn run(stores: &Stores, id: &str, out: &mut Output) -> Ended {
     let store = stores.read()?;
-    for message in store.open(id)?.derive_messages()? {
+    let session = store.open(id)?;
+    for message in session.derive_messages().map_err(|error| explained(&session, error))? {
         print(&message, out)?;
     }
-    Ok(Outcome::Fine)
+    Ok(Outcome::findings_if(ends_in_doubt(&session)?))
 }
 
 /// One message: `{"role","content"}`, or lines for people.
