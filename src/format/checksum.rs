@@ -88,9 +88,8 @@ mod tests {
     fn a_single_flipped_bit_is_found_and_two_are_not() {
         let bytes: Vec<u8> = (0..508u32).map(|n| u8::try_from(n * 73 % 251).unwrap()).collect();
         let whole = [bytes.clone(), crc(&bytes).to_le_bytes().to_vec()].concat();
-        let found = |whole: &[u8]| {
-            flipped_bit(&whole[..508], u32::from_le_bytes(whole[508..].try_into().unwrap()))
-        };
+        let found =
+            |whole: &[u8]| flipped_bit(&whole[..508], u32::from_le_bytes(whole[508..].try_into().unwrap()));
         assert_eq!(found(&whole), None);
         for bit in 0..512 * 8 {
             let mut hurt = whole.clone();

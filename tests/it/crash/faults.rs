@@ -190,6 +190,86 @@ fn a_disk_that_is_full_from_any_call_on_refuses_and_goes_on_when_there_is_room()
     assert!(refused > 100);
 }
 
+/// As [`Workload::step`]; where it was the opening that found no space, it is opened again, as a caller would.
+fn step_or_open_again(workload: &mut Workload, step: Op, what: &str) {
+    workload.step(step).unwrap_or_else(|error| panic!("{what}: {step:?}: {error}"));
+    if workload.store().is_err() {
+        workload.step(Op::Reopen).unwrap();
+        workload.store().unwrap_or_else(|error| panic!("{what}: with room again: {error}"));
+    }
+}
+
+/// The disk has no free space at one call, and has again at the next: what needs new space there is refused, what has
+/// its place goes through, and nothing is lost or poisoned (G6).
+#[test]
+fn a_disk_that_is_full_at_a_single_call_costs_one_refusal_at_most() {
+    let (mut runs, mut refused, mut unopened) = (0u64, 0u64, 0u64);
+    for round in 0..rounds() {
+        let seed = first_seed() + 9000 + round;
+        let script: Vec<Op> = heavy_script(seed).into_iter().take(24).collect();
+        for at in 0.. {
+            let what = format!("seed {seed}, no space at call {at}");
+            let disk = SimDisk::new();
+            disk.on_call(move |call, _, disk| {
+                if call == at || call == at + 1 {
+                    disk.set_free_space((call == at).then_some(0));
+                }
+            });
+            let mut workload = match Workload::new(&disk, seed) {
+                Ok(workload) => workload,
+                Err(error) => {
+                    assert!(error.is_full(), "{what}: {error}");
+                    unopened += 1;
+                    Workload::new(&disk, seed).unwrap_or_else(|error| panic!("{what}, once more: {error}"))
+                }
+            };
+            script.iter().for_each(|step| step_or_open_again(&mut workload, *step, &what));
+            if disk.calls() <= at {
+                break;
+            }
+            runs += 1;
+            assert!(workload.refused <= 1, "{what}: {} ops were refused", workload.refused);
+            refused += workload.refused;
+            let steps = [Op::Create, Op::Append(50), Op::Append(5000), Op::Batch(3), Op::FlushAll];
+            steps.iter().for_each(|step| step_or_open_again(&mut workload, *step, &what));
+            assert!(workload.refused <= 1, "{what}: still refused with room again");
+            let store = workload.store().unwrap();
+            assert!(store.fault().is_none(), "{what}: poisoned: {:?}", store.fault());
+            let complaints = check(store, &workload.model.lock());
+            assert!(complaints.0.is_empty(), "{what}: {:#?}", complaints.0);
+            workload.close().unwrap_or_else(|error| panic!("{what}: close: {error}"));
+            let model = workload.model.lock().clone();
+            survive(&disk, &model, seed, &what);
+        }
+    }
+    println!(
+        "full at a single call: {runs} runs; {refused} ops and {unopened} creations of the store refused"
+    );
+    assert!(runs > 100 && refused + unopened > 10);
+}
+
+/// A file system that copies what it changes may say "full" at any call that changes something, prepared space or not.
+/// A write of accepted data that fails poisons (G5); nothing that was acknowledged is lost, and the store that is
+/// opened again works.
+#[test]
+fn any_single_change_may_be_refused_as_on_a_full_disk() {
+    let (mut runs, mut poisoned) = (0u64, 0u64);
+    let changes = [DiskOp::Write, DiskOp::Sync, DiskOp::SyncDir, DiskOp::Allocate, DiskOp::Create];
+    let more = [DiskOp::CreateDir, DiskOp::Rename, DiskOp::Unlink, DiskOp::SetLen];
+    for round in 0..rounds() {
+        let seed = first_seed() + 9500 + round;
+        for op in changes.into_iter().chain(more) {
+            for nth in 1..=calls_of(seed, Some(op)) {
+                let what = format!("seed {seed}, {op} {nth} fails as on a full disk");
+                poisoned += u64::from(one_failure(seed, op, nth, ErrorKind::StorageFull, &what));
+                runs += 1;
+            }
+        }
+    }
+    println!("a full disk at any single change: {runs} runs, {poisoned} of which poisoned the writer");
+    assert!(runs > 100 && poisoned > 5);
+}
+
 #[test]
 fn with_no_space_at_all_a_store_is_read_deleted_from_closed_and_opened() {
     let disk = SimDisk::new();
