@@ -91,11 +91,43 @@ impl Window {
             if piece.is_empty() {
                 break;
             }
-            if let Some(index) = piece.iter().rposition(|byte| *byte != 0) {
+            if let Some(index) = last_nonzero(piece) {
                 last = at.saturating_add(u32::try_from(index).unwrap_or(u32::MAX)).saturating_add(1);
             }
             at = at.saturating_add(u32::try_from(piece.len()).unwrap_or(u32::MAX));
         }
         last
+    }
+}
+
+/// Index of the last byte that is not zero. What is behind the end of a log is zeros by the megabyte, which are compared
+/// by the sector.
+fn last_nonzero(bytes: &[u8]) -> Option<usize> {
+    const ZEROS: [u8; 512] = [0; 512];
+    let mut end = bytes.len();
+    for chunk in bytes.rchunks(ZEROS.len()) {
+        let start = end.saturating_sub(chunk.len());
+        if ZEROS.get(..chunk.len()) != Some(chunk) {
+            return chunk.iter().rposition(|byte| *byte != 0).map(|index| start.saturating_add(index));
+        }
+        end = start;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_nonzero;
+
+    #[test]
+    fn the_last_byte_that_is_not_zero_is_found_wherever_it_is() {
+        for length in [0, 1, 511, 512, 513, 1100] {
+            let mut bytes = vec![0; length];
+            assert_eq!(last_nonzero(&bytes), None);
+            for at in 0..length {
+                bytes[at] = 1;
+                assert_eq!(last_nonzero(&bytes), Some(at), "of {length}");
+            }
+        }
     }
 }

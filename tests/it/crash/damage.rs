@@ -22,8 +22,8 @@ const SECTOR: u64 = 512;
 
 /// Of so many bits, and so many lengths to cut to, the default run tries one. Odd, so that every bit of a byte has its
 /// turn.
-const FLIPS_SAMPLED: usize = 127;
-const CUTS_SAMPLED: usize = 29;
+const FLIPS_SAMPLED: usize = 181;
+const CUTS_SAMPLED: usize = 37;
 
 /// A store of a few events, all acknowledged, that was closed or killed.
 struct Small {
