@@ -33,6 +33,8 @@ mod sqlite_logs;
 #[cfg(feature = "sqlite")]
 mod sqlite_round;
 #[cfg(feature = "sqlite")]
+mod sqlite_spec;
+#[cfg(feature = "sqlite")]
 mod sqlite_vectors;
 #[cfg(feature = "sqlite")]
 mod sqlite_write;

@@ -197,6 +197,26 @@ fn line_breaks_between_tokens_become_spaces() {
 }
 
 #[test]
+fn other_encodings_and_tables_without_rowids_are_read() {
+    for (first, tables) in [
+        ("PRAGMA encoding = 'UTF-16be';", SCHEMA.to_owned()),
+        ("PRAGMA auto_vacuum = FULL;", SCHEMA.replace("STRICT", "STRICT, WITHOUT ROWID")),
+    ] {
+        let folder = Folder::with(&format!(
+            "{first} {tables} INSERT INTO sessions VALUES ('ü🙂', 0, 7, NULL, NULL, NULL);
+             INSERT INTO events VALUES ('ü🙂', 0, 'x', 1, '\"🙂\"', NULL, NULL), ('ü🙂', 1, 'x', 1, '{{', NULL, NULL);"
+        ));
+        folder.look(|database| {
+            let database = database.unwrap();
+            assert_eq!(database.sessions().map(|id| id.unwrap()).collect::<Vec<_>>(), ["ü🙂"]);
+            let session = read(&database, "ü🙂").unwrap();
+            assert_eq!(session.lines(), ["{\"type\":\"x\",\"seq\":0,\"time\":1,\"data\":\"🙂\"}"]);
+            assert_eq!(session.tear().seq, 1);
+        });
+    }
+}
+
+#[test]
 fn huge_values_are_told_and_never_loaded() {
     // Made by SQLite, so that the test itself holds none of it.
     let megabytes = |count: u32| format!("'\"' || hex(zeroblob({}))  || '\"'", count << 19);

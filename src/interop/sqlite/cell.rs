@@ -117,3 +117,31 @@ impl ToSql for Cell {
         }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_is_that_of_sqlite() {
+        let cells = [
+            Cell::Null,
+            Cell::Integer(-1),
+            Cell::Integer(2),
+            Cell::Text(String::new()),
+            Cell::Text("a".to_owned()),
+            Cell::BadText(vec![b'b', 0xFF]),
+            Cell::Blob(vec![]),
+            Cell::Blob(vec![1]),
+        ];
+        for (i, cell) in cells.iter().enumerate() {
+            for (j, other) in cells.iter().enumerate() {
+                assert_eq!(cell.is_behind(other), i > j, "{cell:?} {other:?}");
+            }
+        }
+        assert!(
+            Cell::Real(1.5).is_behind(&Cell::Real(f64::NEG_INFINITY))
+                && !Cell::Real(1.5).is_behind(&Cell::Real(1.5))
+        );
+    }
+}

@@ -21,6 +21,9 @@ const MAX_VALUE_BYTES: usize = MAX_LINE_BYTES + (1 << 16);
 /// Longer statements are in no schema that is read here.
 const MAX_SQL_BYTES: i32 = 1 << 20;
 
+/// Tables and indexes that are read into memory before anything can be asked.
+const MAX_OBJECTS: i32 = 10_000;
+
 /// How a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
@@ -74,6 +77,7 @@ fn restrict(connection: &Connection) -> rusqlite::Result<()> {
     for (limit, most) in [
         (Limit::SQLITE_LIMIT_LENGTH, value),
         (Limit::SQLITE_LIMIT_SQL_LENGTH, MAX_SQL_BYTES),
+        (Limit::SQLITE_LIMIT_SCHEMA, MAX_OBJECTS),
         (Limit::SQLITE_LIMIT_EXPR_DEPTH, 100),
         (Limit::SQLITE_LIMIT_ATTACHED, 0),
         (Limit::SQLITE_LIMIT_VARIABLE_NUMBER, 16),
@@ -102,4 +106,36 @@ fn uri(path: &Path, access: Access) -> String {
         Access::OwnCopy | Access::Draft => "?mode=rw",
     });
     uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_byte_of_a_path_means_anything_to_sqlite() {
+        let path = Path::new(std::ffi::OsStr::from_bytes(b"/a b/%3f?mode=rwc#\xff.db"));
+        assert_eq!(uri(path, Access::Read), "file:/a%20b/%253f%3Fmode%3Drwc%23%FF.db?mode=ro");
+    }
+
+    #[test]
+    fn readers_write_nothing_and_attach_nothing() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let draft = open(file.path(), Access::Draft).unwrap();
+        draft.execute_batch("CREATE TABLE t (x); CREATE VIEW v AS SELECT x FROM t;").unwrap();
+        draft.close().unwrap();
+        for access in [Access::Read, Access::ReadImmutable, Access::OwnCopy] {
+            let connection = open(file.path(), access).unwrap();
+            for sql in [
+                "INSERT INTO t VALUES (1)",
+                "PRAGMA user_version = 5",
+                "SELECT * FROM v",
+                "ATTACH ':memory:' AS other",
+                "SELECT zeroblob(100000000)",
+            ] {
+                assert!(connection.execute_batch(sql).is_err(), "{access:?}: {sql}");
+            }
+            assert_eq!(connection.execute_batch("SELECT * FROM t"), Ok(()));
+        }
+    }
 }

@@ -19,6 +19,7 @@ use crate::{Error, ErrorKind, Result};
 /// An open database.
 pub struct Database {
     path: PathBuf,
+    bytes: u64,
     connection: Connection,
     layout: Layout,
     /// Of a file that is read without locks: nobody may write to it meanwhile.
@@ -43,7 +44,9 @@ impl Tables<'_> {
 }
 
 impl Database {
-    /// Opens the database at `path` for reading. A log beside it that holds data is read too, from a private copy.
+    /// Opens the database at `path` for reading. A log beside it that holds data is read too: from a private copy of
+    /// both in the system's temporary folder, which has to have room for them. Otherwise the database is read where it
+    /// lies; while it is open a program that writes to it in rollback mode has to wait with its commits.
     ///
     /// An empty file and a database without tables and version are databases without sessions.
     ///
@@ -63,8 +66,9 @@ impl Database {
         // One moment for all that is read.
         connection.execute_batch("BEGIN").during("open", path)?;
         let layout = schema::check(&connection, path)?;
+        let bytes = source.bytes;
         let unlocked = (access == Access::ReadImmutable).then_some((source.path, source.stamp));
-        let database = Self { path: path.to_path_buf(), connection, layout, unlocked, copy };
+        let database = Self { path: path.to_path_buf(), bytes, connection, layout, unlocked, copy };
         database.check_unchanged()?;
         Ok(database)
     }
@@ -73,6 +77,12 @@ impl Database {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Bytes of the file and of the log beside it.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Whether it is a database that nobody has used yet: no tables, no version.

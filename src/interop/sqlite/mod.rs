@@ -51,6 +51,7 @@ mod ids;
 mod misfit;
 mod private_copy;
 mod put;
+mod put_session;
 mod row;
 mod rows;
 mod schema;

@@ -12,9 +12,8 @@ use crate::{Error, ErrorKind};
 
 /// The longest type that is loaded; A's own limit is tested where an event is appended.
 const MAX_TYPE: usize = 1 << 16;
-/// The most sources that an event can have take no more.
-const MAX_SOURCES: usize = 24 << 20;
-const MAX_OP: usize = 1 << 12;
+/// A marker is a few bytes, whatever spaces are in it.
+const MAX_OP: usize = 1 << 20;
 
 /// A row as it was found.
 #[derive(Debug, Clone)]
@@ -53,7 +52,7 @@ pub(super) fn query(lines: bool) -> String {
     let columns = [
         limited("type", MAX_TYPE),
         limited("data", MAX_PAYLOAD_BYTES),
-        limited("source_event_seqs", MAX_SOURCES),
+        limited("source_event_seqs", MAX_PAYLOAD_BYTES),
         limited("surface_op", MAX_OP),
         limited(line, MAX_LINE_BYTES),
     ];

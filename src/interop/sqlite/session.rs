@@ -13,6 +13,7 @@ use super::header_columns::HeaderColumns;
 use super::row::{Fault, Row};
 use super::rows::{Rows, RowsFault};
 use crate::event::{Event, Header, HeaderNote};
+use crate::interop::jsonl::MAX_LINE_BYTES;
 use crate::interop::offer::Offer;
 use crate::interop::{Ending, Hole, HoleReason, Place, Verdict};
 use crate::{Error, ErrorKind, MAX_HEADER_BYTES, Result};
@@ -284,7 +285,7 @@ fn read_header(tables: Tables<'_>, id: &str) -> Result<(Header, Vec<HeaderNote>,
         "SELECT version, created_at, seed_length, {}, {}, {} FROM main.sessions AS s WHERE id = ?1",
         limited("cwd", MAX_HEADER_BYTES),
         limited("parent_session", MAX_HEADER_BYTES),
-        limited(line, MAX_HEADER_BYTES)
+        limited(line, MAX_LINE_BYTES)
     );
     let read = || {
         let mut query = tables.connection.prepare(&sql)?;

@@ -62,6 +62,8 @@ pub(super) struct SourceFile {
     pub(super) stamp: Stamp,
     /// A log with content lies beside it.
     pub(super) has_log: bool,
+    /// Bytes of the file and of its logs.
+    pub(super) bytes: u64,
     wal_mode: bool,
 }
 
@@ -77,14 +79,15 @@ impl SourceFile {
             return Err(Error::corrupt_in(path, "no regular file, so no SQLite database"));
         }
         let stamp = Stamp::of(&data);
-        let mut has_log = false;
+        let mut logged = 0;
         for log in [sibling(&real, "-wal"), sibling(&real, "-journal")] {
-            has_log |= Stamp::at(&log)?.is_some_and(|stamp| stamp.length > 0);
+            logged += Stamp::at(&log)?.map_or(0, |stamp| stamp.length);
         }
+        let (has_log, bytes) = (logged > 0, stamp.length.saturating_add(logged));
         let start = read_start(&real)?;
         let wal_mode =
             check_start(&start, stamp.length, has_log).map_err(|text| Error::corrupt_in(path, text))?;
-        Ok(Self { path: real, stamp, has_log, wal_mode })
+        Ok(Self { path: real, stamp, has_log, bytes, wal_mode })
     }
 
     /// How it can be opened where it lies, when it has no log.
