@@ -303,6 +303,33 @@ fn a_line_counts_only_where_it_says_what_its_row_says() {
     assert_eq!(rows(&folder.path, "sessionlog_lines", &["seq"], "seq"), [""; 0]);
 }
 
+/// The schema says one order, the index has the other.
+#[test]
+fn an_index_in_another_order_is_damage_and_no_way_round_in_circles() {
+    let forged = |sessions: &str, events: &str| {
+        Folder::with(&format!(
+            "CREATE TABLE sessions ({sessions}); CREATE TABLE events ({events}); PRAGMA user_version = 4; {SESSION}
+             INSERT INTO sessions VALUES ('b', 0, 7, NULL, NULL, NULL);
+             INSERT INTO events VALUES ('a', 2, 'x', 1, '{{}}', NULL, NULL), ('a', 1, 'x', 1, '{{}}', NULL, NULL),
+               ('a', 0, 'x', 1, '{{}}', NULL, NULL);
+             PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, ' DESC', '');"
+        ))
+    };
+    forged(&SESSIONS.replace("PRIMARY KEY", "PRIMARY KEY DESC"), EVENTS).look(|database| {
+        let database = database.unwrap();
+        let listed: Vec<_> = database.sessions().collect();
+        assert_eq!(listed.len(), 2, "{listed:?}");
+        assert!(
+            listed[1].as_ref().unwrap_err().to_string().contains("the ids are not in order"),
+            "{listed:?}"
+        );
+    });
+    forged(SESSIONS, &EVENTS.replace("(session_id, seq)", "(session_id, seq DESC)")).look(|database| {
+        let session = read(&database.unwrap(), "a").unwrap();
+        assert_eq!((session.damage().seq, session.verdict.lost_entries), (0, 1));
+    });
+}
+
 /// Every byte of a small database in turn, in one of its bits.
 #[test]
 fn no_flipped_byte_makes_a_panic_or_a_change() {

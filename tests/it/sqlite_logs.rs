@@ -37,6 +37,21 @@ fn a_database_that_is_being_written_in_wal_mode_is_read_beside_its_writer() {
 }
 
 #[test]
+fn a_database_in_rollback_mode_is_read_as_of_one_moment() {
+    let folder = Folder::with(&format!("{SCHEMA} {ROWS}"));
+    let writer = Connection::open(&folder.path).unwrap();
+    writer.busy_timeout(std::time::Duration::ZERO).unwrap();
+    let more = "INSERT INTO events VALUES ('a', 1, 'x', 1, '{}', NULL, NULL);";
+    let database = Database::open(&folder.path).unwrap();
+    assert_eq!(database.sessions().count(), 1);
+    assert!(writer.execute_batch(more).is_err(), "its commit has to wait");
+    assert_eq!(read(&database, "a").unwrap().events.len(), 1);
+    drop(database);
+    writer.execute_batch(more).unwrap();
+    assert_eq!(count(&folder), 2);
+}
+
+#[test]
 fn a_file_without_locks_that_changes_is_told() {
     let folder = Folder::with(&format!("PRAGMA journal_mode = WAL; {SCHEMA} {ROWS}"));
     let database = Database::open(&folder.path).unwrap();

@@ -1,14 +1,18 @@
 //! Events → database → events, and database → events → database: nothing is lost, and nothing is added.
 
+use std::collections::BTreeMap;
 use std::process::Command;
 
 use proptest::prelude::*;
 use sessionlog::event::{Event, Header};
-use sessionlog::interop::sqlite::{Database, Misfit, SqliteOptions};
+use sessionlog::interop::Ending;
+use sessionlog::interop::import::find_files;
+use sessionlog::interop::jsonl::Reader;
+use sessionlog::interop::sqlite::{Database, Misfit, SqliteOptions, Writer};
 
 use crate::event_lines::odd_line_at;
 use crate::sqlite_files::{
-    Folder, assert_finished, event_rows, events, header, read, read_all, rows, session_rows, write,
+    Folder, assert_finished, event_rows, events, header, put, read, read_all, rows, session_rows, write,
 };
 use crate::vectors;
 
@@ -60,6 +64,46 @@ fn databases_of_the_reference_come_back_row_by_row() {
     }
     println!("sqlite: {compared} rows of 5 databases come back the same");
     assert!(compared > 900);
+}
+
+/// Sessions of the harness itself, as its files have them.
+#[test]
+fn logs_of_the_harness_come_back_line_by_line() {
+    let Some(root) = vectors::shared_path("../corpus/dsh") else { return };
+    let folder = Folder::new();
+    let mut writer = Writer::create(&folder.path, SqliteOptions::default()).unwrap();
+    let mut sessions = BTreeMap::new();
+    let mut kept: BTreeMap<&str, u64> = BTreeMap::new();
+    for path in find_files(&root).files {
+        let Ok(mut reader) = Reader::open(&path) else { continue };
+        let header = reader.header().clone();
+        let events: Vec<Event> = std::iter::from_fn(|| reader.next_event().unwrap()).collect();
+        if sessions.contains_key(header.id()) {
+            continue;
+        }
+        for line in put(&mut writer, &header, &events).unwrap().kept {
+            *kept.entry(line.misfit.code()).or_default() += line.count;
+        }
+        let lines: Vec<String> = events.iter().map(Event::to_line).collect();
+        sessions.insert(header.id().to_owned(), (header.to_line(), lines));
+    }
+    writer.finish().unwrap();
+    assert_finished(&folder.path);
+    let found = folder.look(|_| read_all(&folder.path));
+    assert_eq!(found.len(), sessions.len());
+    let mut count = 0;
+    for session in found {
+        let (header, lines) = &sessions[session.header.id()];
+        assert_eq!(session.header.to_line(), *header);
+        assert_eq!(session.verdict.ending, Ending::Whole);
+        assert_eq!(session.lines(), *lines, "{header}");
+        count += lines.len();
+    }
+    println!(
+        "sqlite: {} sessions of the harness, {count} events; lines kept beside rows: {kept:?}",
+        sessions.len()
+    );
+    assert!(count > 1000);
 }
 
 /// The same events again, and the same rows when they are written once more.
@@ -198,8 +242,8 @@ fn what_schema_4_has_no_place_for_is_kept_told_and_refused_when_strict() {
 
         let strict = Folder::new();
         let options = SqliteOptions { strict: true, ..SqliteOptions::default() };
-        let mut writer = sessionlog::interop::sqlite::Writer::create(&strict.path, options).unwrap();
-        let error = crate::sqlite_files::put(&mut writer, &session.0, &session.1).unwrap_err().to_string();
+        let mut writer = Writer::create(&strict.path, options).unwrap();
+        let error = put(&mut writer, &session.0, &session.1).unwrap_err().to_string();
         let place = first.map_or("header".to_owned(), |seq| format!("event {seq}"));
         assert!(error.contains(&format!("{place}, {field}: schema 4 has no place for")), "{error}");
         writer.finish().unwrap();
