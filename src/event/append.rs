@@ -6,7 +6,7 @@
 use std::fmt;
 
 use super::surface::{Mark, Sources, Surface};
-use super::{Class, NewEvent, SurfaceOp};
+use super::{Class, Event, NewEvent, SurfaceOp};
 use crate::{Error, ErrorKind, Result};
 
 /// Whether `event` may be the one with seq `next_seq` of a log with this `surface` (A2, A4, A5).
@@ -17,15 +17,34 @@ use crate::{Error, ErrorKind, Result};
 /// [`ErrorKind::Marker`], [`ErrorKind::Sources`] or [`ErrorKind::Replace`], with a [`MarkerError`],
 /// [`SourcesError`] or [`ReplaceError`](super::ReplaceError) as its source.
 pub fn check_append(next_seq: u64, event: &NewEvent, surface: &Surface) -> Result<()> {
-    let class = event.class();
-    check_marker(class, event.surface_op().is_some(), event.sources().is_some())?;
-    if let Some(sources) = event.sources() {
+    check_parts(next_seq, event.class(), event.surface_op(), event.sources(), surface)
+}
+
+fn check_parts(
+    next_seq: u64,
+    class: Class,
+    op: Option<SurfaceOp>,
+    sources: Option<&[u64]>,
+    surface: &Surface,
+) -> Result<()> {
+    check_marker(class, op.is_some(), sources.is_some())?;
+    if let Some(sources) = sources {
         check_sources(class, sources, next_seq)?;
     }
-    if let Some(SurfaceOp::Replace { start, end }) = event.surface_op() {
-        surface.check_replace(start, end, event.sources().unwrap_or_default(), next_seq)?;
+    if let Some(SurfaceOp::Replace { start, end }) = op {
+        surface.check_replace(start, end, sources.unwrap_or_default(), next_seq)?;
     }
     Ok(())
+}
+
+/// Checks an event that comes from elsewhere as the next one of a log with this `surface`, and folds it in (A2, A4, A5).
+/// A refused event changes nothing.
+pub(crate) fn take_in(next_seq: u64, event: &Event, surface: &mut Surface) -> Result<()> {
+    check_parts(next_seq, event.class(), event.surface_op(), event.sources(), surface)?;
+    match event.surface_op() {
+        Some(op) => Ok(surface.apply(next_seq, &op)?),
+        None => Ok(()),
+    }
 }
 
 /// Whether an event of `class` has surface metadata exactly where it must (A2).

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::body::Body;
 use super::literal::{literal, literal_of};
-use super::{Class, Event, JsonKind, JsonRef, JsonText};
+use super::{Class, Event, JsonKind, JsonRef, JsonStr, JsonText};
 
 /// A message for a model: a role and content blocks.
 #[derive(Debug, Clone)]
@@ -115,33 +115,70 @@ pub(crate) struct Parts<'a> {
 /// # Errors
 /// What could not be read, in words (rule M).
 pub(crate) fn read(class: Class, data: JsonRef<'_>) -> Result<Option<Parts<'_>>, &'static str> {
+    Ok(shape(class, data)?.map(Shape::into_parts))
+}
+
+/// What an event's data makes a message of, nothing built yet.
+pub(crate) enum Shape<'a> {
+    /// The message is there as it is.
+    Whole { role: &'a str, content: JsonRef<'a> },
+    /// One tool-result block around the content.
+    ToolResult { id: JsonRef<'a>, content: JsonRef<'a>, is_error: bool },
+    /// The content between two text blocks that name where it comes from.
+    Framed { tag: &'static str, kind: JsonStr<'a>, content: JsonRef<'a> },
+}
+
+/// As [`read`], but nothing is built.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn shape(class: Class, data: JsonRef<'_>) -> Result<Option<Shape<'_>>, &'static str> {
     if !class.is_surface() {
         return Ok(None);
     }
     let body = Body::new(data);
     let content = body.content().ok_or("its content is no array")?;
     let is_empty = content.elements().next().is_none();
-    let user = Cow::Borrowed("\"user\"");
-    let (role, content) = match (body.message(), class) {
+    let framed = |tag| {
+        let kind = body.field("source").and_then(|source| source.get("kind")?.as_str());
+        let kind = kind.ok_or("its source has no kind")?;
+        Ok::<_, &'static str>(Shape::Framed { tag, kind, content })
+    };
+    Ok(Some(match (body.message(), class) {
         (Some(_), _) | (None, Class::AssistantMessage) if is_empty => return Ok(None),
         (Some(message), _) => {
             let role = message.get("role").filter(|role| role.kind() == JsonKind::String);
-            (role.ok_or("its message has no role")?.raw().into(), content.raw().into())
+            Shape::Whole { role: role.ok_or("its message has no role")?.raw(), content }
         }
-        (None, Class::AssistantMessage) => (Cow::Borrowed("\"assistant\""), content.raw().into()),
-        (None, Class::UserMessage) => (user, content.raw().into()),
-        (None, Class::ToolResult) => (user, tool_result(&body, content)?.into()),
-        (None, Class::SteeringMessage) => (user, framed("steering", &body, content)?.into()),
-        (None, _) => (user, framed("context", &body, content)?.into()),
-    };
-    Ok(Some(Parts { role, content }))
+        (None, Class::AssistantMessage) => Shape::Whole { role: "\"assistant\"", content },
+        (None, Class::UserMessage) => Shape::Whole { role: "\"user\"", content },
+        (None, Class::ToolResult) => {
+            let id = body.field("callId").filter(|id| id.kind() == JsonKind::String);
+            let id = id.ok_or("its callId is no string")?;
+            let is_error = body.is_error().ok_or("its isError is no boolean")?;
+            Shape::ToolResult { id, content, is_error }
+        }
+        (None, Class::SteeringMessage) => framed("steering")?,
+        (None, _) => framed("context")?,
+    }))
 }
 
-/// One tool-result block around the content.
-fn tool_result(body: &Body<'_>, content: JsonRef<'_>) -> Result<String, &'static str> {
-    let id = body.field("callId").filter(|id| id.kind() == JsonKind::String);
-    let id = id.ok_or("its callId is no string")?;
-    let is_error = body.is_error().ok_or("its isError is no boolean")?;
+impl<'a> Shape<'a> {
+    fn into_parts(self) -> Parts<'a> {
+        let user = Cow::Borrowed("\"user\"");
+        match self {
+            Self::Whole { role, content } => Parts { role: role.into(), content: content.raw().into() },
+            Self::ToolResult { id, content, is_error } => {
+                Parts { role: user, content: tool_result(id, content, is_error).into() }
+            }
+            Self::Framed { tag, kind, content } => {
+                Parts { role: user, content: framed(tag, kind, content).into() }
+            }
+        }
+    }
+}
+
+fn tool_result(id: JsonRef<'_>, content: JsonRef<'_>, is_error: bool) -> String {
     let parts = [
         "[{\"type\":\"tool-result\",\"toolCallId\":",
         id.raw(),
@@ -149,13 +186,11 @@ fn tool_result(body: &Body<'_>, content: JsonRef<'_>) -> Result<String, &'static
         content.raw(),
         if is_error { ",\"isError\":true}]" } else { ",\"isError\":false}]" },
     ];
-    Ok(parts.concat())
+    parts.concat()
 }
 
-/// The content between two text blocks that name where it comes from.
-fn framed(tag: &str, body: &Body<'_>, content: JsonRef<'_>) -> Result<String, &'static str> {
-    let kind = body.field("source").and_then(|source| source.get("kind")?.as_str());
-    let kind = literal(kind.ok_or("its source has no kind")?);
+fn framed(tag: &str, kind: JsonStr<'_>, content: JsonRef<'_>) -> String {
+    let kind = literal(kind);
     let open = literal_of(&format!("<{tag} source={kind}>"));
     let close = literal_of(&format!("</{tag}>"));
     let array = content.raw();
@@ -171,7 +206,7 @@ fn framed(tag: &str, body: &Body<'_>, content: JsonRef<'_>) -> Result<String, &'
         close.as_str(),
         "}]",
     ];
-    Ok(parts.concat())
+    parts.concat()
 }
 
 #[cfg(test)]

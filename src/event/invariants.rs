@@ -19,9 +19,10 @@ pub use violation::{Rule, Violation};
 
 use super::append::{MarkerError, check_marker, check_sources};
 use super::body::Body;
-use super::derive::read;
+use super::chunk_text::recognise;
+use super::derive::shape;
 use super::surface::{Mark, Surface};
-use super::{Event, SurfaceOp};
+use super::{Class, Event, SurfaceOp};
 
 /// The rules of one log, checked event by event.
 ///
@@ -105,14 +106,23 @@ impl Checker {
         self.check_metadata(facts, seq);
         self.check_sources(facts, seq);
         self.check_op(facts, seq);
-        if let Some(data) = facts.data {
+        // Nearly every event of a log: it makes no message, and its turn and step are told at once.
+        if facts.class == Class::Chunk
+            && let Some(chunk) = facts.data.and_then(|data| recognise(data.raw()))
+        {
+            let place = self.place;
+            let found = &mut self.found;
+            self.turns.chunk(chunk.turn, chunk.step, |rule, message| {
+                found.push(Violation { rule, seq, place, message });
+            });
+        } else if let Some(data) = facts.data {
             let mut found = std::mem::take(&mut self.found);
             let (place, class) = (self.place, facts.class);
             self.turns.take(class, &Body::new(data), |rule, message| {
                 found.push(Violation { rule, seq, place, message });
             });
             self.found = found;
-            if let Err(message) = read(class, data) {
+            if let Err(message) = shape(class, data) {
                 self.report(Rule::M, seq, format!("the event makes no message: {message}"));
             }
         }

@@ -6,6 +6,8 @@
 
 mod append;
 mod body;
+mod canonical;
+pub(crate) mod chunk_text;
 #[cfg(doctest)]
 mod compile_fail;
 mod derive;
@@ -24,13 +26,14 @@ mod time;
 mod typed;
 mod vocabulary;
 
-pub(crate) use append::Staged;
 pub use append::{MarkerError, SourcesError, check_append};
+pub(crate) use append::{Staged, take_in};
 pub use derive::{Message, derive_message};
 pub use envelope::{Envelope, EnvelopeFault};
 pub use header::{Header, HeaderNote};
 pub(crate) use invariants::Checkpoint;
 pub use invariants::{Checker, Rule, Violation, check};
+pub(crate) use json::is_string_content;
 pub use json::{
     Elements, JsonError, JsonErrorKind, JsonKind, JsonRef, JsonStr, JsonText, MAX_DEPTH, MAX_TYPED_DEPTH,
     Members, is_json_value,

@@ -6,6 +6,7 @@
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use super::canonical;
 use super::envelope::{self, Envelope, EnvelopeFault};
 use super::json::{JsonStr, JsonText, Members, write_string};
 use super::new_event::NewEvent;
@@ -15,14 +16,14 @@ use crate::error::{ErrorKind, Result};
 /// An event with its place in the session. A clone shares the payload.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Event {
-    seq: u64,
-    time: Time,
-    event_type: EventType,
-    data: JsonText,
-    surface_op: Option<SurfaceOp>,
-    sources: Option<Arc<[u64]>>,
-    extra: Option<Arc<str>>,
-    line: Option<Arc<str>>,
+    pub(super) seq: u64,
+    pub(super) time: Time,
+    pub(super) event_type: EventType,
+    pub(super) data: JsonText,
+    pub(super) surface_op: Option<SurfaceOp>,
+    pub(super) sources: Option<Arc<[u64]>>,
+    pub(super) extra: Option<Arc<str>>,
+    pub(super) line: Option<Arc<str>>,
 }
 
 /// What [`Event::parse_line_lenient`] made of a line.
@@ -179,6 +180,14 @@ impl Event {
     /// # Errors
     /// As [`parse_line`](Self::parse_line), without `Marker` and `Sources`.
     pub fn parse_line_lenient(line: &str) -> Result<ParsedLine> {
+        if let Some(event) = canonical::parse(line) {
+            return Ok(ParsedLine { event, faults: Vec::new() });
+        }
+        Self::parse_any_line(line)
+    }
+
+    /// The general way: any spelling.
+    fn parse_any_line(line: &str) -> Result<ParsedLine> {
         let envelope = Envelope::parse(line)?;
         let (event_type, seq, time, data) = required(&envelope)?;
         let mut faults = Vec::new();

@@ -112,3 +112,38 @@ fn extra_fields_come_as_an_object() {
     let line = event.into_event(0, Time::from_millis(1)).to_line();
     assert_eq!(line, "{\"type\":\"a\",\"seq\":0,\"time\":1,\"data\":1,\"o\":[1, 2],\"p\":\"\\ud800\"}");
 }
+
+/// Every line with one byte changed, taken out or doubled is the same to both ways of reading, where the short one takes
+/// it at all; and the short one takes what it is for.
+#[test]
+fn the_short_way_and_the_general_way_agree() {
+    let lines = [
+        r#"{"type":"assistant/chunk","seq":10,"time":1782133869868,"data":{"turn":1,"step":2,"chunk":{"a":"\n"}}}"#,
+        r#"{"type":"x-y_z.1:2","seq":0,"time":0,"data":null}"#,
+        r#"{"type":"user/message","seq":7,"time":5,"data":[1, "é",{}],"surfaceOp":"append"}"#,
+        r#"{"type":"user/message","seq":7,"time":5,"data":"","sourceEventSeqs":[],"surfaceOp":"append"}"#,
+        r#"{"type":"t","seq":7,"time":5,"data":-1e3,"sourceEventSeqs":[0,12],"surfaceOp":{"op":"replace","start":0,"end":12}}"#,
+    ];
+    let bytes: Vec<&str> =
+        r#"0 1 9 - . e , : " \ { } [ ] / a A n é"#.split(' ').chain([" ", "\t", "\r", "\n"]).collect();
+    let mut taken = 0;
+    for line in lines {
+        assert!(canonical::parse(line).is_some(), "{line}");
+        for (at, old) in line.char_indices() {
+            let (front, back) = (&line[..at], &line[at + old.len_utf8()..]);
+            let inserted = bytes
+                .iter()
+                .flat_map(|byte| [format!("{front}{byte}{back}"), format!("{front}{byte}{old}{back}")]);
+            for changed in inserted.chain([format!("{front}{back}")]) {
+                let Some(short) = canonical::parse(&changed) else { continue };
+                let general =
+                    Event::parse_any_line(&changed).unwrap_or_else(|error| panic!("{changed}: {error}"));
+                assert!(general.faults.is_empty(), "{changed}");
+                assert_eq!(short, general.event, "{changed}");
+                assert_eq!(short.to_line(), changed);
+                taken += 1;
+            }
+        }
+    }
+    assert!(taken > 1000, "{taken}");
+}

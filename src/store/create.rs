@@ -1,7 +1,7 @@
 //! New sessions, with or without a seed.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{Checker, Event, Header, NewEvent, Staged, Surface, Time, Violation};
+use crate::event::{Checker, Event, Header, Surface, Time, Violation, take_in};
 
 use super::engine::Engine;
 use super::lifecycle::Prepared;
@@ -174,12 +174,9 @@ impl SeedFold {
                 ),
             ));
         }
-        let new = NewEvent::from_event(event.clone());
-        super::draft::check_limits(&new).map_err(|error| named(error, seq))?;
-        let mut staged = Staged::begin(&mut self.surface, self.next_seq);
-        staged.push(&new).map_err(|error| named(error, seq))?;
-        staged.commit();
-        self.next_seq = seq.saturating_add(1);
+        super::draft::check_limits_of(event).map_err(|error| named(error, seq))?;
+        take_in(seq, event, &mut self.surface).map_err(|error| named(error, seq))?;
+        self.next_seq = seq.checked_add(1).ok_or_else(|| named(no_seq_left(), seq))?;
         for one in self.checker.observe(event).iter().filter(|one| rules::is_ours(one.rule)) {
             self.violations.push(one.clone());
             self.violation_count += 1;
@@ -189,6 +186,10 @@ impl SeedFold {
         }
         Ok(())
     }
+}
+
+fn no_seq_left() -> Error {
+    Error::new(ErrorKind::TooLarge, "no seq is left behind it")
 }
 
 fn named(error: Error, seq: u64) -> Error {

@@ -112,12 +112,18 @@ impl Draft {
     }
 }
 
+
 /// Says which event of a batch of `count` an error is about.
 pub(super) fn of_batch(count: usize, index: usize, error: Error) -> Error {
     if count < 2 {
         return error;
     }
     error.clone().wrap(error.kind(), format!("events[{index}] of the batch"))
+}
+
+/// The limits of F10 for a stored event that is not encoded.
+pub(super) fn check_limits_of(event: &Event) -> Result<()> {
+    Parts::of_event(event).check_limits()
 }
 
 /// The limits of F10 for an event that is not encoded.

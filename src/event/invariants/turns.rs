@@ -79,14 +79,24 @@ impl Turns {
         }
     }
 
-    fn in_step(&mut self, class: Class, body: &Body<'_>, report: &mut impl FnMut(Rule, String)) {
-        let (turn, step) = (number(body, "turn"), number(body, "step"));
+    /// A chunk that names these.
+    pub(super) fn chunk(&self, turn: u64, step: u64, mut report: impl FnMut(Rule, String)) {
+        self.is_named(Some(turn), Some(step), &mut report);
+    }
+
+    /// I8: whether the event names the open turn and step.
+    fn is_named(&self, turn: Option<u64>, step: Option<u64>, report: &mut impl FnMut(Rule, String)) -> bool {
         let is_named = turn.is_some() && step.is_some() && (turn, step) == (self.turn, self.step);
         if !is_named {
             let (open_turn, open_step) = (shown(self.turn), shown(self.step));
             let named = format!("turn {} and step {}", shown(turn), shown(step));
             report(Rule::I8, format!("the event names {named}, open are {open_turn} and {open_step}"));
         }
+        is_named
+    }
+
+    fn in_step(&mut self, class: Class, body: &Body<'_>, report: &mut impl FnMut(Rule, String)) {
+        let is_named = self.is_named(number(body, "turn"), number(body, "step"), report);
         match class {
             Class::StepEnd => {
                 self.step = None;

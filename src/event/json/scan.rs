@@ -215,14 +215,7 @@ impl<'a> Scanner<'a> {
     pub(crate) fn string(&mut self) -> Result<(), Fault> {
         self.bump();
         loop {
-            while let Some(chunk) = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk::<8>) {
-                let stops = string_stops(u64::from_le_bytes(*chunk));
-                if stops != 0 {
-                    self.at += (stops.trailing_zeros() >> 3) as usize;
-                    break;
-                }
-                self.at += 8;
-            }
+            self.skip_plain();
             match self.peek() {
                 Some(b'"') => {
                     self.bump();
@@ -233,6 +226,19 @@ impl<'a> Scanner<'a> {
                 Some(_) => self.bump(),
                 None => return Err(self.fault("the text ends inside a string")),
             }
+        }
+    }
+
+    /// Skips what is plain in a string, up to a stop or the last bytes of the text.
+    #[inline]
+    fn skip_plain(&mut self) {
+        while let Some(chunk) = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk::<8>) {
+            let stops = string_stops(u64::from_le_bytes(*chunk));
+            if stops != 0 {
+                self.at += (stops.trailing_zeros() >> 3) as usize;
+                break;
+            }
+            self.at += 8;
         }
     }
 
@@ -307,6 +313,45 @@ impl<'a> Scanner<'a> {
             return Err(Fault { kind, at: from, message: "a number that overflows a double" });
         }
         Ok(())
+    }
+}
+
+/// Where the quote stands that ends a string, whose content `text` begins with and which was checked before.
+pub(crate) fn closing_quote(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    loop {
+        while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+            let stops = string_stops(u64::from_le_bytes(*chunk));
+            if stops != 0 {
+                at += (stops.trailing_zeros() >> 3) as usize;
+                break;
+            }
+            at += 8;
+        }
+        match bytes.get(at)? {
+            b'"' => return Some(at),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+}
+
+/// Whether `text` can stand between the quotes of a string.
+pub(crate) fn is_string_content(text: &str) -> bool {
+    let mut scanner = Scanner { bytes: text.as_bytes(), at: 0, broken: false };
+    loop {
+        scanner.skip_plain();
+        match scanner.peek() {
+            None => return true,
+            Some(b'\\') => {
+                if scanner.escape().is_err() {
+                    return false;
+                }
+            }
+            Some(b'"' | 0..=0x1F) => return false,
+            Some(_) => scanner.bump(),
+        }
     }
 }
 

@@ -12,6 +12,7 @@ mod sources;
 mod tests;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::event::chunk_text::{Chunk, recognise};
 use crate::event::{
     Class, Event, JsonText, MAX_PAYLOAD_BYTES, MAX_TYPE_BYTES, NewEvent, SurfaceOp, Time, is_json_value,
 };
@@ -124,7 +125,7 @@ pub(crate) fn encode(parts: &Parts<'_>, out: &mut Vec<u8>) -> Encoded {
     if parts.class == Class::Chunk
         && bare
         && time_ms.is_some()
-        && let Some(chunk) = chunk::recognise(parts.data)
+        && let Some(chunk) = recognise(parts.data)
     {
         chunk.pack(out);
         return encoded(coding::CHUNK);
@@ -175,7 +176,7 @@ fn decode_line(meta: &EventMeta, class: Class, payload: &[u8]) -> Result<Event, 
 fn decode_chunk(meta: &EventMeta, class: Class, payload: &[u8]) -> Result<Event, String> {
     let time = meta.time_ms.filter(|_| class == Class::Chunk && meta.replace.is_none());
     let time = time.ok_or("chunk: metadata of another kind of event")?;
-    let text = chunk::Chunk::unpack(payload)?.render();
+    let text = Chunk::unpack(payload)?.render();
     let new = NewEvent::new("assistant/chunk", JsonText::from_validated(text.into()));
     Ok(new.into_event(meta.seq, from_millis(time)))
 }

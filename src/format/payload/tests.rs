@@ -344,10 +344,10 @@ proptest! {
         shape in 0u8..8, bytes in prop::collection::vec(prop_oneof![0u8..6, 32u8..127, any::<u8>()], 0..40)
     ) {
         let payload = [&[shape][..], &bytes].concat();
-        if let Ok(chunk) = chunk::Chunk::unpack(&payload) {
+        if let Ok(chunk) = crate::event::chunk_text::Chunk::unpack(&payload) {
             let text = chunk.render();
             prop_assert!(is_json_value(&text).is_ok(), "{}", text);
-            prop_assert_eq!(chunk::recognise(&text), Some(chunk));
+            prop_assert_eq!(crate::event::chunk_text::recognise(&text), Some(chunk));
             let mut again = Vec::new();
             chunk.pack(&mut again);
             prop_assert_eq!(again, payload);

@@ -92,7 +92,7 @@ fn chunk_shapes_are_those_of_the_code() {
             }
             packed.extend(name.bytes());
         }
-        let recognised = chunk::recognise(&data).unwrap_or_else(|| panic!("{data}"));
+        let recognised = crate::event::chunk_text::recognise(&data).unwrap_or_else(|| panic!("{data}"));
         let mut out = Vec::new();
         recognised.pack(&mut out);
         assert_eq!(out, packed, "{data}");

@@ -1,0 +1,171 @@
+//! The token deltas that make up most events of a log, taken apart without a JSON tree.
+//!
+//! [`recognise`] matches the exact canonical text and nothing near it, so that what it accepts can be rendered again
+//! byte for byte, and has no member twice. Strings are the bytes between the quotes as they were spelled.
+
+use super::json::closing_quote;
+
+/// A chunk's data, its strings as spelled between their quotes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Chunk<'a> {
+    pub(crate) turn: u64,
+    pub(crate) step: u64,
+    pub(crate) index: u64,
+    pub(crate) body: ChunkBody<'a>,
+}
+
+/// What is streamed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ChunkBody<'a> {
+    Text(&'a str),
+    Reasoning(&'a str),
+    Call { id: &'a str, name: Option<&'a str>, arguments: &'a str },
+    BlockStart(&'a str),
+}
+
+/// The chunk that `data`, a valid JSON text, spells in the canonical way; none for any other text.
+pub(crate) fn recognise(data: &str) -> Option<Chunk<'_>> {
+    let mut text = Text { rest: data };
+    text.skip("{\"turn\":")?;
+    let turn = text.number()?;
+    text.skip(",\"step\":")?;
+    let step = text.number()?;
+    text.skip(",\"chunk\":{\"type\":\"")?;
+    let kind = text.string()?;
+    text.skip(",\"index\":")?;
+    let index = text.number()?;
+    let body = match kind {
+        "text-delta" => ChunkBody::Text(text.member(",\"text\":\"")?),
+        "reasoning-delta" => ChunkBody::Reasoning(text.member(",\"text\":\"")?),
+        "tool-call-delta" => {
+            let id = text.member(",\"id\":\"")?;
+            let name = text.member(",\"name\":\"");
+            ChunkBody::Call { id, name, arguments: text.member(",\"argumentsDelta\":\"")? }
+        }
+        "block-start" => ChunkBody::BlockStart(text.member(",\"blockType\":\"")?),
+        _ => return None,
+    };
+    (text.rest == "}}").then_some(Chunk { turn, step, index, body })
+}
+
+impl Chunk<'_> {
+    /// The JSON text that [`recognise`] took apart.
+    pub(crate) fn render(&self) -> String {
+        let mut out = String::with_capacity(self.rendered_bound());
+        self.render_to(&mut out);
+        out
+    }
+
+    /// Appends what [`render`](Self::render) returns.
+    pub(crate) fn render_to(&self, out: &mut String) {
+        out.push_str("{\"turn\":");
+        push_number(out, self.turn);
+        out.push_str(",\"step\":");
+        push_number(out, self.step);
+        out.push_str(",\"chunk\":{\"type\":\"");
+        out.push_str(match self.body {
+            ChunkBody::Text(_) => "text-delta",
+            ChunkBody::Reasoning(_) => "reasoning-delta",
+            ChunkBody::Call { .. } => "tool-call-delta",
+            ChunkBody::BlockStart(_) => "block-start",
+        });
+        out.push_str("\",\"index\":");
+        push_number(out, self.index);
+        match self.body {
+            ChunkBody::Text(text) | ChunkBody::Reasoning(text) => push_member(out, ",\"text\":\"", text),
+            ChunkBody::BlockStart(kind) => push_member(out, ",\"blockType\":\"", kind),
+            ChunkBody::Call { id, name, arguments } => {
+                push_member(out, ",\"id\":\"", id);
+                if let Some(name) = name {
+                    push_member(out, ",\"name\":\"", name);
+                }
+                push_member(out, ",\"argumentsDelta\":\"", arguments);
+            }
+        }
+        out.push_str("}}");
+    }
+
+    /// Room for the text with usual numbers, so that rendering allocates once.
+    fn rendered_bound(&self) -> usize {
+        let strings = match self.body {
+            ChunkBody::Text(text) | ChunkBody::Reasoning(text) | ChunkBody::BlockStart(text) => text.len(),
+            ChunkBody::Call { id, name, arguments } => {
+                id.len() + name.map_or(0, |n| n.len() + 10) + arguments.len() + 28
+            }
+        };
+        strings + 96
+    }
+}
+
+fn push_member(out: &mut String, key: &str, value: &str) {
+    out.push_str(key);
+    out.push_str(value);
+    out.push('"');
+}
+
+pub(crate) fn push_number(out: &mut String, mut value: u64) {
+    if value < 10 {
+        out.push(char::from(digit(value)));
+        return;
+    }
+    let mut digits = [b'0'; 20];
+    let mut used = 0;
+    for slot in digits.iter_mut().rev() {
+        *slot = digit(value % 10);
+        value /= 10;
+        used += 1;
+        if value == 0 {
+            break;
+        }
+    }
+    out.extend(digits.iter().skip(digits.len() - used).map(|&d| char::from(d)));
+}
+
+fn digit(value: u64) -> u8 {
+    let [low, ..] = value.to_le_bytes();
+    b'0' + low
+}
+
+/// The part of a text that was not matched yet.
+struct Text<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Text<'a> {
+    fn skip(&mut self, expected: &str) -> Option<()> {
+        self.rest = self.rest.strip_prefix(expected)?;
+        Some(())
+    }
+
+    /// `key`, then a string's bytes up to its closing quote, which is taken too; nothing is taken without `key`.
+    fn member(&mut self, key: &str) -> Option<&'a str> {
+        self.skip(key)?;
+        self.string()
+    }
+
+    fn string(&mut self) -> Option<&'a str> {
+        let end = closing_quote(self.rest)?;
+        let (inner, quoted) = self.rest.split_at_checked(end)?;
+        self.rest = quoted.strip_prefix('"')?;
+        Some(inner)
+    }
+
+    /// A whole number spelled as `push_number` spells it.
+    fn number(&mut self) -> Option<u64> {
+        let mut value = 0u64;
+        let mut digits = 0usize;
+        for byte in self.rest.bytes() {
+            if !byte.is_ascii_digit() {
+                break;
+            }
+            value = value.checked_mul(10)?.checked_add(u64::from(byte - b'0'))?;
+            digits += 1;
+        }
+        let leading_zero = digits > 1 && self.rest.starts_with('0');
+        if digits == 0 || leading_zero {
+            return None;
+        }
+        self.rest = self.rest.get(digits..)?;
+        Some(value)
+    }
+}
