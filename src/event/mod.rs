@@ -33,14 +33,15 @@ pub use envelope::{Envelope, EnvelopeFault};
 pub use header::{Header, HeaderNote};
 pub(crate) use invariants::Checkpoint;
 pub use invariants::{Checker, Rule, Violation, check};
-pub(crate) use json::is_string_content;
 pub use json::{
     Elements, JsonError, JsonErrorKind, JsonKind, JsonRef, JsonStr, JsonText, MAX_DEPTH, MAX_TYPED_DEPTH,
     Members, is_json_value,
 };
+pub(crate) use json::{is_kept_as_it_is, is_string_content};
 pub use kind::{Class, EventType, is_surface_eligible, is_surface_event};
 pub use new_event::NewEvent;
 pub use repair::RepairState;
+pub(crate) use stored::LineParts;
 pub use stored::{Event, ParsedLine};
 pub use surface::{ReplaceError, Shadows, Surface, SurfaceError, SurfaceNode};
 pub use surface_op::{SurfaceIntent, SurfaceOp};

@@ -135,27 +135,17 @@ impl Event {
     }
 
     fn render<W: Write>(&self, out: &mut W) -> fmt::Result {
-        out.write_str("{\"type\":")?;
-        write_string(out, self.event_type.as_str())?;
-        write!(out, ",\"seq\":{},\"time\":{},\"data\":", self.seq, self.time)?;
+        let parts = LineParts {
+            event_type: self.event_type.as_str(),
+            seq: self.seq,
+            time: &self.time,
+            sources: self.sources.as_deref(),
+            surface_op: self.surface_op,
+            extra: self.extra.as_deref(),
+        };
+        parts.write_front(out)?;
         out.write_str(&self.data)?;
-        if let Some(sources) = &self.sources {
-            out.write_str(",\"sourceEventSeqs\":[")?;
-            for (i, seq) in sources.iter().enumerate() {
-                let comma = if i == 0 { "" } else { "," };
-                write!(out, "{comma}{seq}")?;
-            }
-            out.write_str("]")?;
-        }
-        if let Some(op) = self.surface_op {
-            out.write_str(",\"surfaceOp\":")?;
-            op.write_json(out)?;
-        }
-        if let Some(extra) = &self.extra {
-            out.write_str(",")?;
-            out.write_str(extra)?;
-        }
-        out.write_str("}")
+        parts.write_back(out)
     }
 
     /// Reads a line of the interchange format, without its LF. The line itself is kept where rendering would
@@ -214,6 +204,46 @@ impl Event {
         let same = event.render(&mut compare).is_ok() && compare.rest.is_empty();
         event.line = (!same).then(|| Arc::from(line));
         Ok(ParsedLine { event, faults })
+    }
+}
+
+/// What a canonical line has around its data.
+pub(crate) struct LineParts<'a> {
+    pub(crate) event_type: &'a str,
+    pub(crate) seq: u64,
+    pub(crate) time: &'a Time,
+    pub(crate) sources: Option<&'a [u64]>,
+    pub(crate) surface_op: Option<SurfaceOp>,
+    pub(crate) extra: Option<&'a str>,
+}
+
+impl LineParts<'_> {
+    /// What stands before the data.
+    pub(crate) fn write_front<W: Write>(&self, out: &mut W) -> fmt::Result {
+        out.write_str("{\"type\":")?;
+        write_string(out, self.event_type)?;
+        write!(out, ",\"seq\":{},\"time\":{},\"data\":", self.seq, self.time)
+    }
+
+    /// What stands behind it.
+    pub(crate) fn write_back<W: Write>(&self, out: &mut W) -> fmt::Result {
+        if let Some(sources) = self.sources {
+            out.write_str(",\"sourceEventSeqs\":[")?;
+            for (i, seq) in sources.iter().enumerate() {
+                let comma = if i == 0 { "" } else { "," };
+                write!(out, "{comma}{seq}")?;
+            }
+            out.write_str("]")?;
+        }
+        if let Some(op) = self.surface_op {
+            out.write_str(",\"surfaceOp\":")?;
+            op.write_json(out)?;
+        }
+        if let Some(extra) = self.extra {
+            out.write_str(",")?;
+            out.write_str(extra)?;
+        }
+        out.write_str("}")
     }
 }
 

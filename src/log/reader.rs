@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::format::lsn::Binding;
+use crate::format::meta::EventMeta;
 use crate::format::{Lsn, Meta, RecordFault, names, payload, record};
 
 use super::places::{Piece, lost_event};
@@ -135,10 +136,19 @@ impl Shared {
 
     /// The event that the index says is at `at`.
     pub(crate) fn read_event(&self, buffer: &mut ReadBuffer, at: Lsn, dense: u64, seq: u64) -> Result<Event> {
+        self.with_event(buffer, (at, dense, seq), payload::decode)
+    }
+
+    /// What `take` makes of the event that the index says is at a place, with its session number and seq.
+    fn with_event<T>(
+        &self,
+        buffer: &mut ReadBuffer,
+        (at, dense, seq): (Lsn, u64, u64),
+        take: impl FnOnce(&EventMeta, &[u8]) -> std::result::Result<T, String>,
+    ) -> Result<T> {
         self.with_record(buffer, at, |view| match &view.meta {
             Meta::Event(meta) if meta.dense == dense && meta.seq == seq => {
-                payload::decode(meta, view.payload)
-                    .map_err(|why| damaged_text(at, &format!("seq {seq}: {why}")))
+                take(meta, view.payload).map_err(|why| damaged_text(at, &format!("seq {seq}: {why}")))
             }
             _ => Err(damaged_text(at, &format!("another record than seq {seq} of session number {dense}"))),
         })
@@ -251,10 +261,16 @@ impl EventIter {
     }
 }
 
-impl Iterator for EventIter {
-    type Item = Result<Event>;
+impl EventIter {
+    /// Appends the next event's line to `line`; an event that cannot be read leaves it as it is.
+    pub(crate) fn next_line(&mut self, line: &mut String) -> Option<Result<()>> {
+        self.next_with(|meta, payload| payload::render_line(meta, payload, line))
+    }
 
-    fn next(&mut self) -> Option<Self::Item> {
+    fn next_with<T>(
+        &mut self,
+        take: impl FnOnce(&EventMeta, &[u8]) -> std::result::Result<T, String>,
+    ) -> Option<Result<T>> {
         match self.refill() {
             Ok(true) => {}
             Ok(false) => return None,
@@ -264,6 +280,14 @@ impl Iterator for EventIter {
         if at.offset() == 0 {
             return Some(Err(lost_event(at.segment(), dense, seq)));
         }
-        Some(self.shared.read_event(&mut self.buffer, at, dense, seq))
+        Some(self.shared.with_event(&mut self.buffer, (at, dense, seq), take))
+    }
+}
+
+impl Iterator for EventIter {
+    type Item = Result<Event>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_with(payload::decode)
     }
 }

@@ -141,6 +141,27 @@ impl Events {
     }
 }
 
+impl Events {
+    /// Appends the next event's line, without LF, to `line`: what [`to_line`](Event::to_line) of the next event gives,
+    /// without building it. An event that cannot be read leaves `line` as it is.
+    pub fn next_line(&mut self, line: &mut String) -> Option<Result<()>> {
+        if let Some(error) = self.error.take() {
+            return Some(Err(error));
+        }
+        if let Some(log) = &mut self.log {
+            match log.next_line(line) {
+                Some(item) => return Some(item),
+                None => self.log = None,
+            }
+        }
+        let event = self.memory.get(self.next)?;
+        self.next += 1;
+        // Writing to a String cannot fail.
+        let _ = event.write_line(line);
+        Some(Ok(()))
+    }
+}
+
 impl Iterator for Events {
     type Item = Result<Event>;
 

@@ -198,5 +198,14 @@ fn every_kind_of_line_comes_back_byte_for_byte() {
     texts.push(texts[2].replace("\"seq\":2", "\"seq\":6"));
     assert_eq!(lines(session.events()), texts);
     store.close().unwrap();
-    assert_eq!(lines(sim.open().open("a").unwrap().events()), texts);
+    let store = sim.open();
+    let session = store.open("a").unwrap();
+    assert_eq!(lines(session.events()), texts);
+    let (mut rendered, mut events) = (Vec::new(), session.events());
+    let mut line = String::from("before ");
+    while let Some(read) = events.next_line(&mut line) {
+        read.unwrap();
+        rendered.push(line.split_off("before ".len()));
+    }
+    assert_eq!(rendered, texts, "without building the events");
 }

@@ -26,4 +26,4 @@ pub(crate) use object::{Member, scan_object};
 pub(crate) use path::{Step, render as render_path};
 pub(crate) use scan::{Scanner, closing_quote, is_string_content};
 pub(crate) use string::write_string;
-pub(crate) use text::without_line_breaks;
+pub(crate) use text::{is_kept_as_it_is, without_line_breaks};

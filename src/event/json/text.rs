@@ -21,6 +21,15 @@ pub fn is_json_value(text: &str) -> std::result::Result<(), JsonError> {
     scan::whole(text, 0).map(|_| ()).map_err(|fault| JsonError::at(text, fault))
 }
 
+/// Whether [`JsonText::parse`] keeps `text` exactly as it is.
+///
+/// # Errors
+/// What is wrong, with its path and byte offset.
+pub(crate) fn is_kept_as_it_is(text: &str) -> std::result::Result<bool, JsonError> {
+    let (from, to, broken) = scan::whole(text, 0).map_err(|fault| JsonError::at(text, fault))?;
+    Ok(from == 0 && to == text.len() && !broken)
+}
+
 /// The text with a space for each line break. Only for checked JSON, where none can be inside a string.
 pub(crate) fn without_line_breaks(text: &str) -> Cow<'_, str> {
     if text.contains(['\n', '\r']) {

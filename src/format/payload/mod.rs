@@ -12,7 +12,7 @@ mod sources;
 mod tests;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::chunk_text::{Chunk, recognise};
+use crate::event::chunk_text::{Chunk, push_number, recognise};
 use crate::event::{
     Class, Event, JsonText, MAX_PAYLOAD_BYTES, MAX_TYPE_BYTES, NewEvent, SurfaceOp, Time, is_json_value,
 };
@@ -20,6 +20,7 @@ use crate::format::constants::coding;
 use crate::format::meta::{EventMeta, TIME_LIMIT};
 use crate::format::varint;
 
+use plain::Plain;
 pub(crate) use session::{decode_session, encode_session};
 pub(crate) use sources::MAX_SOURCES;
 
@@ -149,10 +150,37 @@ pub(crate) fn decode(meta: &EventMeta, payload: &[u8]) -> Result<Event, String> 
     let class = Class::from_u8(meta.class).ok_or_else(|| format!("unknown class {}", meta.class))?;
     match meta.coding {
         coding::VERBATIM => decode_line(meta, class, payload),
-        coding::PLAIN => plain::unpack(meta, class, payload),
+        coding::PLAIN => Ok(Plain::unpack(meta, class, payload)?.into_event()),
         coding::CHUNK => decode_chunk(meta, class, payload),
         other => Err(format!("unknown payload coding {other}")),
     }
+}
+
+/// Appends the line of the event of a record whose checksum passed: what [`decode`] gives and [`Event::to_line`] renders,
+/// without the event in between. A fault leaves `out` as it was.
+///
+/// # Errors
+/// As [`decode`].
+pub(crate) fn render_line(meta: &EventMeta, payload: &[u8], out: &mut String) -> Result<(), String> {
+    let class = Class::from_u8(meta.class).ok_or_else(|| format!("unknown class {}", meta.class))?;
+    match meta.coding {
+        coding::PLAIN => Plain::unpack(meta, class, payload)?.render_to(out),
+        coding::CHUNK => {
+            let (chunk, time) = unpack_chunk(meta, class, payload)?;
+            out.push_str("{\"type\":\"assistant/chunk\",\"seq\":");
+            push_number(out, meta.seq);
+            out.push_str(",\"time\":");
+            push_number(out, time);
+            out.push_str(",\"data\":");
+            chunk.render_to(out);
+            out.push('}');
+        }
+        _ => {
+            // Writing to a String cannot fail.
+            let _ = decode(meta, payload)?.write_line(out);
+        }
+    }
+    Ok(())
 }
 
 fn decode_line(meta: &EventMeta, class: Class, payload: &[u8]) -> Result<Event, String> {
@@ -174,11 +202,15 @@ fn decode_line(meta: &EventMeta, class: Class, payload: &[u8]) -> Result<Event, 
 }
 
 fn decode_chunk(meta: &EventMeta, class: Class, payload: &[u8]) -> Result<Event, String> {
+    let (chunk, time) = unpack_chunk(meta, class, payload)?;
+    let new = NewEvent::new("assistant/chunk", JsonText::from_validated(chunk.render().into()));
+    Ok(new.into_event(meta.seq, from_millis(time)))
+}
+
+fn unpack_chunk<'a>(meta: &EventMeta, class: Class, payload: &'a [u8]) -> Result<(Chunk<'a>, u64), String> {
     let time = meta.time_ms.filter(|_| class == Class::Chunk && meta.replace.is_none());
     let time = time.ok_or("chunk: metadata of another kind of event")?;
-    let text = Chunk::unpack(payload)?.render();
-    let new = NewEvent::new("assistant/chunk", JsonText::from_validated(text.into()));
-    Ok(new.into_event(meta.seq, from_millis(time)))
+    Ok((Chunk::unpack(payload)?, time))
 }
 
 fn from_millis(time_ms: u64) -> Time {

@@ -2,7 +2,9 @@
 
 use super::session::{put_text, take_text};
 use super::{Parts, check_json, from_millis, put_sized, sources};
-use crate::event::{Class, Event, EventType, JsonText, NewEvent, SurfaceOp, Time};
+use crate::event::{
+    Class, Event, EventType, JsonText, LineParts, NewEvent, SurfaceOp, Time, is_kept_as_it_is,
+};
 use crate::format::meta::EventMeta;
 use crate::format::varint::{Cursor, Fault};
 
@@ -41,39 +43,71 @@ pub(super) fn pack(parts: &Parts<'_>, time_text: bool, out: &mut Vec<u8>) {
     out.extend_from_slice(parts.data.as_bytes());
 }
 
-pub(super) fn unpack(meta: &EventMeta, class: Class, payload: &[u8]) -> Result<Event, String> {
-    let mut cursor = Cursor::new(payload);
-    let fields = cursor.u8().map_err(|e| format!("plain: {e}"))?;
-    if fields & !field::KNOWN != 0 {
-        return Err(format!("plain: unknown fields {fields:#04x}"));
+/// The fields of an event, its texts borrowed from the payload.
+pub(super) struct Plain<'a> {
+    seq: u64,
+    event_type: EventType,
+    time: Time,
+    sources: Option<Vec<u64>>,
+    surface_op: Option<SurfaceOp>,
+    extra: Option<&'a str>,
+    data: &'a str,
+}
+
+impl<'a> Plain<'a> {
+    pub(super) fn unpack(meta: &EventMeta, class: Class, payload: &'a [u8]) -> Result<Self, String> {
+        let mut cursor = Cursor::new(payload);
+        let fields = cursor.u8().map_err(|e| format!("plain: {e}"))?;
+        if fields & !field::KNOWN != 0 {
+            return Err(format!("plain: unknown fields {fields:#04x}"));
+        }
+        let event_type = match class.name() {
+            Some(name) => EventType::from(name),
+            None => other_type(&mut cursor)?,
+        };
+        let time = match meta.time_ms {
+            Some(ms) => from_millis(ms),
+            None => spelled_time(&mut cursor)?,
+        };
+        let sources = if fields & field::SOURCES != 0 { Some(sources::unpack(&mut cursor)?) } else { None };
+        let extra = if fields & field::EXTRA != 0 { Some(members(&mut cursor)?) } else { None };
+        let surface_op = match (fields & field::APPEND != 0, meta.replace) {
+            (false, None) => None,
+            (true, None) => Some(SurfaceOp::Append),
+            (false, Some((start, end))) => Some(SurfaceOp::Replace { start, end }),
+            (true, Some(_)) => return Err("plain: an event that appends and replaces".to_owned()),
+        };
+        let data = utf8("data", Ok(cursor.rest()))?;
+        // White space around it and line breaks in it would have been changed by keeping the text.
+        if !is_kept_as_it_is(data).map_err(|e| format!("data: {e}"))? {
+            return Err("data: white space around it, or a line break in it".to_owned());
+        }
+        Ok(Self { seq: meta.seq, event_type, time, sources, surface_op, extra, data })
     }
-    let event_type = match class.name() {
-        Some(name) => EventType::from(name),
-        None => other_type(&mut cursor)?,
-    };
-    let time = match meta.time_ms {
-        Some(ms) => from_millis(ms),
-        None => spelled_time(&mut cursor)?,
-    };
-    let list = if fields & field::SOURCES != 0 { Some(sources::unpack(&mut cursor)?) } else { None };
-    let extra = if fields & field::EXTRA != 0 { Some(members(&mut cursor)?) } else { None };
-    let text = utf8("data", Ok(cursor.rest()))?;
-    let data = JsonText::parse(text).map_err(|e| format!("data: {e}"))?;
-    // Both would have been changed by keeping the text, and one comparison is faster than a search.
-    if *data != *text {
-        return Err("data: white space around it, or a line break in it".to_owned());
+
+    pub(super) fn into_event(self) -> Event {
+        let mut event = NewEvent::new(self.event_type, JsonText::from_validated(self.data.into()));
+        event.surface_op = self.surface_op;
+        event.sources = self.sources.map(Into::into);
+        event.extra = self.extra.map(Into::into);
+        event.into_event(self.seq, self.time)
     }
-    let surface_op = match (fields & field::APPEND != 0, meta.replace) {
-        (false, None) => None,
-        (true, None) => Some(SurfaceOp::Append),
-        (false, Some((start, end))) => Some(SurfaceOp::Replace { start, end }),
-        (true, Some(_)) => return Err("plain: an event that appends and replaces".to_owned()),
-    };
-    let mut event = NewEvent::new(event_type, data);
-    event.surface_op = surface_op;
-    event.sources = list.map(Into::into);
-    event.extra = extra.map(Into::into);
-    Ok(event.into_event(meta.seq, time))
+
+    /// Appends the event's line.
+    pub(super) fn render_to(&self, out: &mut String) {
+        let parts = LineParts {
+            event_type: self.event_type.as_str(),
+            seq: self.seq,
+            time: &self.time,
+            sources: self.sources.as_deref(),
+            surface_op: self.surface_op,
+            extra: self.extra,
+        };
+        // Writing to a String cannot fail.
+        let _ = parts.write_front(out);
+        out.push_str(self.data);
+        let _ = parts.write_back(out);
+    }
 }
 
 fn utf8<'a>(what: &str, bytes: Result<&'a [u8], Fault>) -> Result<&'a str, String> {

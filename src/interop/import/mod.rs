@@ -17,10 +17,13 @@ pub use item::Item;
 use item::Kind;
 pub use take::{Fate, Imported};
 
-use super::jsonl::Reader;
+use super::jsonl::{Ahead, Reader};
 #[cfg(feature = "sqlite")]
 use super::sqlite::Database;
 use crate::{Error, Result, SessionStore};
+
+/// Files of so many bytes are read on a thread of their own.
+const READ_AHEAD_FROM: u64 = 256 << 10;
 
 /// How files are imported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -105,8 +108,15 @@ impl<'a> Importer<'a> {
     pub fn take(&mut self, item: &Item, progress: &mut dyn FnMut(u64)) -> Result<Imported> {
         match &item.kind {
             Kind::Jsonl => {
-                let mut offer = Reader::open(&item.path)?;
-                take::take(self.target, &mut offer, &item.path, self.options, progress)
+                let mut reader = Reader::open(&item.path)?;
+                if item.bytes < READ_AHEAD_FROM {
+                    return take::take(self.target, &mut reader, &item.path, self.options, progress);
+                }
+                // Reading a file is as much work as storing it.
+                std::thread::scope(|scope| {
+                    let mut offer = Ahead::start(scope, reader, item.path.clone())?;
+                    take::take(self.target, &mut offer, &item.path, self.options, progress)
+                })
             }
             #[cfg(feature = "sqlite")]
             Kind::Sqlite(id) => {

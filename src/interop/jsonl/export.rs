@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::writer::{WriteOptions, WrittenFile, write_file};
+use super::writer::{WriteOptions, WrittenFile, write_lines};
 use crate::Result;
 use crate::SessionStore;
 
@@ -15,7 +15,7 @@ pub type Exported = WrittenFile;
 /// Writes the session `id` of `store` below `root`.
 ///
 /// # Errors
-/// As [`write_file`], and a session that is not there or that has damage (kind `Corrupt`).
+/// As [`write_file`](super::write_file), and a session that is not there or that has damage (kind `Corrupt`).
 pub fn export_session(
     store: &SessionStore,
     id: &str,
@@ -23,5 +23,6 @@ pub fn export_session(
     options: WriteOptions,
 ) -> Result<Exported> {
     let session = store.open(id)?;
-    write_file(root, session.header(), session.events(), options)
+    let mut events = session.events();
+    write_lines(root, session.header(), |line| events.next_line(line), options)
 }

@@ -6,6 +6,7 @@
 //!
 //! Layout below a root folder: `cwd-<first 12 hex digits of sha256(cwd)>/<id>.jsonl`, or `_no-cwd/<id>.jsonl`.
 
+mod ahead;
 mod export;
 mod lines;
 mod old;
@@ -14,6 +15,7 @@ mod path;
 mod reader;
 mod writer;
 
+pub(super) use ahead::Ahead;
 pub use export::{Exported, export_session};
 pub use lines::MAX_LINE_BYTES;
 pub use path::{MAX_FILE_NAME_BYTES, bucket_name, file_name, session_path};

@@ -5,7 +5,7 @@
 //! beginning of what is written.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -55,6 +55,24 @@ pub fn write_file(
     events: impl IntoIterator<Item = Result<Event>>,
     options: WriteOptions,
 ) -> Result<WrittenFile> {
+    let mut events = events.into_iter();
+    let next = |line: &mut String| {
+        let event = events.next()?;
+        Some(event.map(|event| {
+            // Writing to a String cannot fail.
+            let _ = event.write_line(line);
+        }))
+    };
+    write_lines(root, header, next, options)
+}
+
+/// As [`write_file`], of lines: `next` appends the next one, without LF.
+pub(super) fn write_lines(
+    root: &Path,
+    header: &Header,
+    next: impl FnMut(&mut String) -> Option<Result<()>>,
+    options: WriteOptions,
+) -> Result<WrittenFile> {
     let path = session_path(root, header.id(), header.cwd())?;
     let folder = path.parent().unwrap_or(root);
     let is_there = path.symlink_metadata().is_ok();
@@ -70,8 +88,8 @@ pub fn write_file(
         Some(Draft::create(folder)?)
     };
     let filled = match &draft {
-        Some(draft) => fill(&draft.file, &draft.path, header, events, old.as_mut()),
-        None => fill(io::sink(), &path, header, events, old.as_mut()),
+        Some(draft) => fill(&draft.file, &draft.path, header, next, old.as_mut()),
+        None => fill(io::sink(), &path, header, next, old.as_mut()),
     }?;
     let fate = match &old {
         Some(old) => {
@@ -107,35 +125,44 @@ struct Filled {
 
 /// Writes all lines to `out`, and compares them with what was there.
 fn fill<W: Write>(
-    out: W,
+    mut out: W,
     path: &Path,
     header: &Header,
-    events: impl IntoIterator<Item = Result<Event>>,
+    mut next: impl FnMut(&mut String) -> Option<Result<()>>,
     mut old: Option<&mut OldFile>,
 ) -> Result<Filled> {
-    let mut out = BufWriter::with_capacity(BUFFER_BYTES, out);
     let mut filled = Filled { events: 0, bytes: 0 };
-    let mut put = |line: &str, filled: &mut Filled| -> Result<()> {
+    let mut buffer = String::with_capacity(2 * BUFFER_BYTES);
+    buffer.push_str(&header.to_line());
+    let mut from = 0;
+    loop {
+        buffer.push('\n');
         if let Some(old) = &mut old {
-            old.compare(line)?;
+            old.compare(buffer.get(from..).unwrap_or_default())?;
         }
-        out.write_all(line.as_bytes()).map_err(|error| Error::io("write", path, error))?;
-        filled.bytes += u64::try_from(line.len()).unwrap_or(u64::MAX);
-        Ok(())
-    };
-    let mut line = header.to_line();
-    line.push('\n');
-    put(&line, &mut filled)?;
-    for event in events {
-        line.clear();
-        // Writing to a String cannot fail.
-        let _ = event?.write_line(&mut line);
-        line.push('\n');
-        put(&line, &mut filled)?;
+        if buffer.len() >= BUFFER_BYTES {
+            filled.write(&mut out, path, &mut buffer)?;
+        }
+        from = buffer.len();
+        match next(&mut buffer) {
+            Some(line) => line?,
+            None => break,
+        }
         filled.events += 1;
     }
-    out.flush().map_err(|error| Error::io("write", path, error))?;
+    filled.write(&mut out, path, &mut buffer)?;
     Ok(filled)
+}
+
+impl Filled {
+    fn write(&mut self, out: &mut impl Write, path: &Path, buffer: &mut String) -> Result<()> {
+        out.write_all(buffer.as_bytes()).map_err(|error| Error::io("write", path, error))?;
+        self.bytes += u64::try_from(buffer.len()).unwrap_or(u64::MAX);
+        buffer.clear();
+        // What one long line has blown up is given back.
+        buffer.shrink_to(2 * BUFFER_BYTES);
+        Ok(())
+    }
 }
 
 /// A file under a temporary name; removed unless it was published.
