@@ -112,7 +112,6 @@ impl Draft {
     }
 }
 
-
 /// Says which event of a batch of `count` an error is about.
 pub(super) fn of_batch(count: usize, index: usize, error: Error) -> Error {
     if count < 2 {
