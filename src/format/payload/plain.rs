@@ -2,6 +2,7 @@
 
 use super::session::{put_text, take_text};
 use super::{Parts, check_json, from_millis, put_sized, sources};
+use crate::error::Error;
 use crate::event::{
     Class, Event, EventType, JsonText, LineParts, NewEvent, SurfaceOp, Time, is_kept_as_it_is,
 };
@@ -79,7 +80,7 @@ impl<'a> Plain<'a> {
         };
         let data = utf8("data", Ok(cursor.rest()))?;
         // White space around it and line breaks in it would have been changed by keeping the text.
-        if !is_kept_as_it_is(data).map_err(|e| format!("data: {e}"))? {
+        if !is_kept_as_it_is(data).map_err(|e| format!("data: {}", Error::from(e)))? {
             return Err("data: white space around it, or a line break in it".to_owned());
         }
         Ok(Self { seq: meta.seq, event_type, time, sources, surface_op, extra, data })

@@ -17,7 +17,7 @@ pub use item::Item;
 use item::Kind;
 pub use take::{Fate, Imported};
 
-use super::jsonl::{Ahead, Reader};
+use super::jsonl::{Reader, read_ahead};
 #[cfg(feature = "sqlite")]
 use super::sqlite::Database;
 use crate::{Error, Result, SessionStore};
@@ -113,9 +113,8 @@ impl<'a> Importer<'a> {
                     return take::take(self.target, &mut reader, &item.path, self.options, progress);
                 }
                 // Reading a file is as much work as storing it.
-                std::thread::scope(|scope| {
-                    let mut offer = Ahead::start(scope, reader, item.path.clone())?;
-                    take::take(self.target, &mut offer, &item.path, self.options, progress)
+                read_ahead(reader, item.path.clone(), |offer| {
+                    take::take(self.target, offer, &item.path, self.options, progress)
                 })
             }
             #[cfg(feature = "sqlite")]

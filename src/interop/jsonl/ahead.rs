@@ -33,7 +33,7 @@ struct Batch {
 }
 
 /// See the module.
-pub(crate) struct Ahead<'scope> {
+struct Ahead<'scope> {
     path: PathBuf,
     header: Header,
     notes: Vec<HeaderNote>,
@@ -45,12 +45,20 @@ pub(crate) struct Ahead<'scope> {
     end: Option<Result<Verdict>>,
 }
 
+/// Lets `take` have the events of `reader`, which goes on reading meanwhile.
+///
+/// # Errors
+/// No thread could be started; those of `take`.
+pub(crate) fn read_ahead<T>(
+    reader: Reader<BufReader<File>>,
+    path: PathBuf,
+    take: impl FnOnce(&mut dyn Offer) -> Result<T>,
+) -> Result<T> {
+    std::thread::scope(|scope| take(&mut Ahead::start(scope, reader, path)?))
+}
+
 impl<'scope> Ahead<'scope> {
-    /// Starts reading.
-    ///
-    /// # Errors
-    /// No thread could be started.
-    pub(crate) fn start<'env>(
+    fn start<'env>(
         scope: &'scope Scope<'scope, 'env>,
         reader: Reader<BufReader<File>>,
         path: PathBuf,

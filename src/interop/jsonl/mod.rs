@@ -15,7 +15,7 @@ mod path;
 mod reader;
 mod writer;
 
-pub(super) use ahead::Ahead;
+pub(super) use ahead::read_ahead;
 pub use export::{Exported, export_session};
 pub use lines::MAX_LINE_BYTES;
 pub use path::{MAX_FILE_NAME_BYTES, bucket_name, file_name, session_path};
