@@ -12,7 +12,7 @@
 mod workload;
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -20,10 +20,36 @@ use std::time::Instant;
 use sessionlog::SessionStore;
 use sessionlog::interop::import::{ImportOptions, Importer, Target, survey};
 use sessionlog::interop::jsonl::{WriteOptions, export_session};
-use workload::{is_test, mix, sized, write_jsonl};
+use workload::{Item, is_test, mix, sized};
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// A session as an agent would leave it, with nothing to complain about: one turn, one step, every result behind its call.
+fn write_session(path: &Path, id: &str, events: u64, items: &[Item]) {
+    let mut out = BufWriter::new(File::create(path).unwrap());
+    writeln!(
+        out,
+        r#"{{"type":"session","version":0,"id":"{id}","createdAt":1790000000000,"cwd":"/srv/project"}}"#
+    )
+    .unwrap();
+    let mut seq = 0;
+    let mut put = |event_type: &'static str, data: String, surface: bool| {
+        Item { event_type, data, surface }.line(seq, &mut out);
+        seq += 1;
+    };
+    put("turn/start", r#"{"turn":1,"trigger":{"kind":"continuation"}}"#.to_owned(), false);
+    put("step/start", r#"{"turn":1,"step":1}"#.to_owned(), false);
+    for (_, item) in (0..events).zip(items.iter().cycle()) {
+        let data = item.data.replacen(r#""turn":3,"step":2"#, r#""turn":1,"step":1"#, 1);
+        if item.event_type == "tool/result" {
+            let id = data.split('"').nth(7).unwrap();
+            let call = format!(r#"{{"turn":1,"step":1,"callId":"{id}","name":"shell","arguments":"{{}}"}}"#);
+            put("tool/call", call, false);
+        }
+        put(item.event_type, data, item.surface);
+    }
 }
 
 /// Seconds that `work` takes.
@@ -67,7 +93,8 @@ fn import(folder: &Path, store: &Path) {
     let survey = survey(&[folder.to_path_buf()]);
     let mut importer = Importer::new(Target::Store(&store), ImportOptions::default());
     for item in &survey.items {
-        importer.take(item, &mut |_| {}).unwrap();
+        let imported = importer.take(item, &mut |_| {}).unwrap();
+        assert_eq!(imported.note_count, 0, "{:?}", imported.notes);
     }
     store.flush().unwrap();
     store.close().unwrap();
@@ -92,7 +119,12 @@ fn main() {
     fs::create_dir(&source).unwrap();
     let items = mix();
     for session in 0..sessions {
-        write_jsonl(&source.join(format!("{session}.jsonl")), &format!("session-{session}"), events, &items);
+        write_session(
+            &source.join(format!("{session}.jsonl")),
+            &format!("session-{session}"),
+            events,
+            &items,
+        );
     }
     let inputs = files(&source);
     let bytes: u64 = inputs.iter().map(|path| path.metadata().unwrap().len()).sum();
