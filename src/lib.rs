@@ -16,7 +16,7 @@
 //!   [`subscribe`](Session::subscribe). [`SessionReader`] only reads; [`MemorySession`] has no store at all.
 //! - [`event`] is the domain without any I/O: the vocabulary, lossless JSON, the surface, messages, repair and the
 //!   invariants, for use without a store too.
-//! - [`interop`] reads and writes JSONL files.
+//! - [`interop`] moves sessions in and out: JSONL files and SQLite databases.
 //! - [`disk`] and [`rt`] are the seams to the operating system, to be replaced in tests.
 //!
 //! # Example
