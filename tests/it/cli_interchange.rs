@@ -1,9 +1,11 @@
 //! `import` and `export` again and again: dry runs, longer versions, children before parents, a kill in the middle.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -125,6 +127,62 @@ fn an_export_adds_what_is_new_and_keeps_what_is_another_ones() {
     assert_eq!(results(&export(&["--force"], 0)), pairs(&[("a", "replaced"), ("b", "replaced")]));
     assert!(tree(&out) == files);
     tool.run(["export", "jsonl", "--out", "out", "--append", "--force"]).exits(2);
+}
+
+/// What hangs is killed, so that it fails.
+fn within_a_minute(tool: &Tool, args: &[&str]) -> (i32, String) {
+    let mut command = tool.command(args);
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    for _ in 0..600 {
+        if child.try_wait().unwrap().is_some() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let _ = child.kill();
+    let output = child.wait_with_output().unwrap();
+    (output.status.code().unwrap_or(-1), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn what_is_no_file_is_never_waited_for() {
+    let tool = Tool::new();
+    tool.file("in/z.jsonl", session("z", "", 2));
+    let pipe = |path: PathBuf| assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    pipe(tool.path("in/a.jsonl"));
+    let (code, words) = within_a_minute(&tool, &["import", "in"]);
+    assert_eq!(code, 1, "{words}");
+    assert!(words.contains("a.jsonl: no regular file"), "{words}");
+    assert!(words.contains("1 sessions stored") && words.contains("1 refused"), "{words}");
+    fs::create_dir_all(tool.path("out/_no-cwd")).unwrap();
+    pipe(tool.path("out/_no-cwd/z.jsonl"));
+    let (code, words) = within_a_minute(&tool, &["export", "jsonl", "--out", "out", "--append"]);
+    assert_eq!(code, 1, "{words}");
+    assert!(words.contains("no regular file"), "{words}");
+}
+
+#[test]
+fn a_path_of_any_bytes_is_reported_and_stops_nothing() {
+    let tool = Tool::new();
+    tool.file("in/b.jsonl", session("b", "", 2));
+    fs::write(tool.path("in").join(OsStr::from_bytes(b"a\xff.jsonl")), session("a", "", 2)).unwrap();
+    let done = tool.run(["import", "--json", "in"]).exits(0).json();
+    assert_eq!(results(&done), pairs(&[("a", "stored"), ("b", "stored")]));
+    assert_eq!(done[0]["file"], "in/a\u{FFFD}.jsonl");
+    let out = OsStr::from_bytes(b"--out=o\xff");
+    let flags = ["export", "jsonl", "--json"].map(OsStr::new);
+    let done = tool.run(flags.iter().copied().chain([out])).exits(0).json();
+    assert_eq!(results(&done), pairs(&[("a", "written"), ("b", "written")]));
+}
+
+#[test]
+fn a_session_that_is_named_twice_is_exported_once() {
+    let tool = Tool::new();
+    tool.file("in/a.jsonl", session("a", "", 2));
+    tool.run(["import", "in"]).exits(0);
+    let done = tool.run(["export", "jsonl", "--out", "out", "--json", "a", "a"]).exits(0).json();
+    assert_eq!(results(&done), pairs(&[("a", "written")]));
 }
 
 /// Sessions of a few megabytes, so that some are staged, are imported and killed at ever later moments until it comes

@@ -1,5 +1,6 @@
 //! `backup`: a copy of the store, live or not, in a new directory.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use serde::Serialize;
@@ -11,7 +12,7 @@ use crate::stores::Stores;
 
 #[derive(Serialize)]
 struct Shown<'a> {
-    target: &'a Path,
+    target: Cow<'a, str>,
     files: u64,
     bytes: u64,
 }
@@ -22,7 +23,7 @@ pub(crate) fn run(stores: &Stores, target: &Path, out: &mut Output) -> Ended {
     let report = store.backup(target)?;
     drop(progress);
     if out.json {
-        out.json(&Shown { target, files: report.files, bytes: report.bytes })?;
+        out.json(&Shown { target: target.to_string_lossy(), files: report.files, bytes: report.bytes })?;
     } else {
         say(format_args!("{}: {} files, {} bytes", target.display(), report.files, report.bytes));
     }

@@ -2,6 +2,7 @@
 //!
 //! What always holds: one bad file stops no other one; each is reported.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use serde::Serialize;
@@ -21,7 +22,7 @@ const GROUP: usize = 256;
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Stored<'a> {
-    file: &'a Path,
+    file: Cow<'a, str>,
     session: &'a str,
     result: &'static str,
     events: u64,
@@ -63,7 +64,7 @@ struct Missing<'a> {
 
 #[derive(Serialize)]
 struct Refused<'a> {
-    file: &'a Path,
+    file: Cow<'a, str>,
     error: Why<'a>,
 }
 
@@ -81,7 +82,8 @@ fn is_zero(number: &u64) -> bool {
 pub(crate) fn run(stores: &Stores, args: &args::Import, out: &mut Output) -> Ended {
     let survey = survey(&args.paths);
     for path in &survey.empty {
-        say(format_args!("{}: no *.jsonl file in it", path.display()));
+        let what = if path.is_dir() { "no *.jsonl file in it" } else { "a database without sessions" };
+        say(printable(&format!("{}: {what}", path.display())));
     }
     let mut tally = Tally::default();
     for (path, error) in &survey.errors {
@@ -192,7 +194,10 @@ fn settle(
 fn refuse(file: &Path, error: &Error, out: &mut Output) -> std::io::Result<()> {
     let (message, name) = (error.to_string(), file.display().to_string());
     if out.json {
-        out.json(&Refused { file, error: Why { kind: error.kind().code(), message: &message } })?;
+        out.json(&Refused {
+            file: file.to_string_lossy(),
+            error: Why { kind: error.kind().code(), message: &message },
+        })?;
     }
     let words = if message.contains(&name) { message } else { format!("{name}: {message}") };
     say(format_args!("refused: {}", printable(&words)));
@@ -217,7 +222,7 @@ fn report(file: &Path, imported: &Imported, out: &mut Output) -> Result<(), Fail
     };
     if out.json {
         out.json(&Stored {
-            file,
+            file: file.to_string_lossy(),
             session: &imported.id,
             result: name_of(&imported.fate),
             events: verdict.events,

@@ -39,7 +39,10 @@ fn walk(root: &Path, found: &mut Found) {
                     if is_folder {
                         below.push(path);
                     } else if path.extension().is_some_and(|extension| extension == "jsonl") {
-                        found.files.push(path);
+                        match regular(&path) {
+                            Ok(()) => found.files.push(path),
+                            Err(error) => found.errors.push(error),
+                        }
                     }
                 }
             }
@@ -48,6 +51,12 @@ fn walk(root: &Path, found: &mut Found) {
         // The last one pushed is looked at first.
         folders.extend(below.into_iter().rev());
     }
+}
+
+/// A pipe that nobody writes to would be waited for without end; only who names it can want that.
+fn regular(path: &Path) -> Result<()> {
+    let data = fs::metadata(path).map_err(|error| Error::io("look at", path, error))?;
+    if data.is_file() { Ok(()) } else { Err(Error::corrupt_in(path, "no regular file")) }
 }
 
 fn list(folder: &Path) -> Result<Vec<(PathBuf, bool)>> {

@@ -1,6 +1,6 @@
 //! A session file that is there already, compared with what is to be written.
 
-use std::fs::{File, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io::{BufReader, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,12 @@ pub(super) struct OldFile {
 
 impl OldFile {
     pub(super) fn open(path: &Path) -> Result<Self> {
+        let data = fs::metadata(path).map_err(|error| Error::io("look at", path, error))?;
+        if !data.is_file() {
+            // To open a pipe would be to wait for whoever writes to it.
+            let text = format!("{}: no regular file; it was not touched", path.display());
+            return Err(Error::new(ErrorKind::Exists, text));
+        }
         let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
         let before = file.metadata().map_err(|error| Error::io("look at", path, error))?;
         let source = BufReader::with_capacity(1 << 16, file);

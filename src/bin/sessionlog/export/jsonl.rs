@@ -1,6 +1,6 @@
 //! `export jsonl`: stored sessions as files.
 
-use std::path::Path;
+use std::borrow::Cow;
 
 use serde::Serialize;
 use sessionlog::interop::ExportFate;
@@ -15,7 +15,7 @@ use crate::stores::Stores;
 #[derive(Serialize)]
 struct Shown<'a> {
     session: &'a str,
-    file: &'a Path,
+    file: Cow<'a, str>,
     result: &'static str,
     /// The first event that is new, of a file that was extended.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,7 @@ fn show(id: &str, written: &Exported, out: &mut Output) -> Result<(), Failure> {
     let result = written.fate.code();
     if out.json {
         let (events, bytes) = (written.events, written.bytes);
-        out.json(&Shown { session: id, file: &written.path, result, from, events, bytes })?;
+        out.json(&Shown { session: id, file: written.path.to_string_lossy(), result, from, events, bytes })?;
     } else if written.fate == ExportFate::Written {
         out.line(written.path.display())?;
     } else {

@@ -4,6 +4,8 @@ mod jsonl;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
+use std::collections::HashSet;
+
 use sessionlog::SessionStore;
 
 use crate::args::{ExportFormat, ExportWhat};
@@ -24,5 +26,7 @@ fn ids(store: &SessionStore, what: &ExportWhat) -> sessionlog::Result<Vec<String
     if what.ids.is_empty() {
         return store.stored()?.map(|stat| stat.map(|stat| stat.id.to_string())).collect();
     }
-    Ok(what.ids.clone())
+    // An id that is named twice is one session.
+    let mut seen = HashSet::new();
+    Ok(what.ids.iter().filter(|id| seen.insert(*id)).cloned().collect())
 }
