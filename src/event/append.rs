@@ -37,14 +37,9 @@ fn check_parts(
     Ok(())
 }
 
-/// Checks an event that comes from elsewhere as the next one of a log with this `surface`, and folds it in (A2, A4, A5).
-/// A refused event changes nothing.
-pub(crate) fn take_in(next_seq: u64, event: &Event, surface: &mut Surface) -> Result<()> {
-    check_parts(next_seq, event.class(), event.surface_op(), event.sources(), surface)?;
-    match event.surface_op() {
-        Some(op) => Ok(surface.apply(next_seq, &op)?),
-        None => Ok(()),
-    }
+/// Whether an event that comes from elsewhere may be the next one of a log with this `surface` (A2, A4, A5).
+pub(crate) fn check_event(next_seq: u64, event: &Event, surface: &Surface) -> Result<()> {
+    check_parts(next_seq, event.class(), event.surface_op(), event.sources(), surface)
 }
 
 /// Whether an event of `class` has surface metadata exactly where it must (A2).

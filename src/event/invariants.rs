@@ -97,6 +97,15 @@ impl Checker {
         self.found.clear();
     }
 
+    /// The surface that the events so far make.
+    pub(crate) fn surface(&self) -> &Surface {
+        &self.surface
+    }
+
+    pub(crate) fn into_surface(self) -> Surface {
+        self.surface
+    }
+
     fn take(&mut self, facts: &Facts<'_>) {
         self.found.clear();
         let seq = self.check_seq(facts);

@@ -27,7 +27,7 @@ mod typed;
 mod vocabulary;
 
 pub use append::{MarkerError, SourcesError, check_append};
-pub(crate) use append::{Staged, take_in};
+pub(crate) use append::{Staged, check_event};
 pub use derive::{Message, derive_message};
 pub use envelope::{Envelope, EnvelopeFault};
 pub use header::{Header, HeaderNote};

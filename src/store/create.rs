@@ -1,7 +1,7 @@
 //! New sessions, with or without a seed.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{Checker, Event, Header, Surface, Time, Violation, take_in};
+use crate::event::{Checker, Event, Header, Surface, Time, Violation, check_event};
 
 use super::engine::Engine;
 use super::lifecycle::Prepared;
@@ -129,9 +129,9 @@ pub(super) fn prepare(engine: &Engine, options: CreateOptions) -> Result<Prepare
         opening: Opening::Create,
         base: None,
         copies: false,
-        surface: fold.surface,
         rules: fold.rules,
         violations: fold.violations,
+        surface: fold.checker.into_surface(),
         events: seed,
         stored: None,
         pin: None,
@@ -142,11 +142,11 @@ pub(super) fn prepare(engine: &Engine, options: CreateOptions) -> Result<Prepare
 /// only I5 to I10 is reported.
 pub(super) struct SeedFold {
     pub(super) next_seq: u64,
-    pub(super) surface: Surface,
     pub(super) rules: Option<Rules>,
     pub(super) violations: Vec<Violation>,
     /// All of them: whoever collects may drop some of `violations`.
     pub(super) violation_count: u64,
+    /// Its surface is the seed's: there is one in memory, not two.
     checker: Checker,
 }
 
@@ -154,7 +154,6 @@ impl SeedFold {
     pub(super) fn new(policy: Invariants) -> Self {
         Self {
             next_seq: 0,
-            surface: Surface::new(),
             rules: Rules::new(policy),
             violations: Vec::new(),
             violation_count: 0,
@@ -175,7 +174,7 @@ impl SeedFold {
             ));
         }
         super::draft::check_limits_of(event).map_err(|error| named(error, seq))?;
-        take_in(seq, event, &mut self.surface).map_err(|error| named(error, seq))?;
+        check_event(seq, event, self.checker.surface()).map_err(|error| named(error, seq))?;
         self.next_seq = seq.checked_add(1).ok_or_else(|| named(no_seq_left(), seq))?;
         for one in self.checker.observe(event).iter().filter(|one| rules::is_ours(one.rule)) {
             self.violations.push(one.clone());
@@ -184,7 +183,15 @@ impl SeedFold {
         if let Some(rules) = &mut self.rules {
             rules.replay(event);
         }
+        if event.surface_op().is_some() && !self.checker.surface().contains(seq) {
+            return Err(named(Error::new(ErrorKind::TooLarge, "the surface is full"), seq));
+        }
         Ok(())
+    }
+
+    /// The surface that the events make.
+    pub(super) fn into_surface(self) -> Surface {
+        self.checker.into_surface()
     }
 }
 

@@ -77,8 +77,9 @@ impl MemorySession {
         Ok(Self::assemble(header, seed, fold, runtime))
     }
 
-    fn assemble(header: Header, events: Vec<Event>, fold: SeedFold, runtime: Arc<dyn Runtime>) -> Self {
-        let state = State { events, surface: fold.surface, rules: fold.rules, feeds: Vec::new() };
+    fn assemble(header: Header, events: Vec<Event>, mut fold: SeedFold, runtime: Arc<dyn Runtime>) -> Self {
+        let state =
+            State { events, rules: fold.rules.take(), surface: fold.into_surface(), feeds: Vec::new() };
         let state = Mutex::new(state);
         Self { inner: Arc::new(Inner { header, runtime, state, messages: MessageCache::default() }) }
     }
