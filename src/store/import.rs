@@ -144,11 +144,13 @@ impl Import {
 
     fn take(&mut self, event: &Event) -> Result<()> {
         if let Some((role, known)) = &mut self.known {
-            match (known.compare(event)?, *role) {
-                (Match::Same, _) => return Ok(()),
-                (Match::Differs, Role::Own) => return Err(differs(&self.id, event.seq())),
-                (Match::Differs, Role::Parent) => self.copy_inherited(event.seq())?,
-                (Match::Behind, _) => {}
+            match (known.compare(event), *role) {
+                (Ok(Match::Same), _) => return Ok(()),
+                (Ok(Match::Differs), Role::Own) => return Err(differs(&self.id, event.seq())),
+                (Err(error), Role::Own) => return Err(error),
+                // What the parent has lost, its child still has.
+                (Ok(Match::Differs) | Err(_), Role::Parent) => self.copy_inherited(event.seq())?,
+                (Ok(Match::Behind), _) => {}
             }
         }
         self.sink.as_mut().map_or(Ok(()), |sink| sink.stage.push(event))
@@ -254,11 +256,13 @@ fn find(engine: &Engine, header: &Header) -> Result<Found> {
     let Some(entry) = engine.log.lookup(parent)?.filter(|entry| entry.next_seq >= cut) else {
         return Ok(Found::New);
     };
-    Ok(match fork::opening(engine, &entry, cut)? {
-        opening @ Opening::Fork(_) => {
+    Ok(match fork::opening(engine, &entry, cut) {
+        Ok(opening @ Opening::Fork(_)) => {
             let dense = entry.dense;
             Found::Parent(Known::new(&engine.log, entry, cut), dense, opening)
         }
+        // A parent that has lost an ancestor is nothing to refer to.
+        Err(error) if !error.is_corruption() => return Err(error),
         _ => Found::New,
     })
 }

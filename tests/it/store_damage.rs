@@ -1,8 +1,10 @@
 //! P2 as a session sees it: holes are errors at their place, and a loss is accepted only by saying so.
 
-use sessionlog::{Error, ErrorKind, ResumeOptions, StoreOptions};
+use sessionlog::{Durability, Error, ErrorKind, Event, Header, Published, ResumeOptions, StoreOptions};
 
-use crate::store_fixture::{Sim, append_waiting, create, lines, nodes, turn_end, turn_start, user};
+use crate::store_fixture::{
+    Sim, append_waiting, at as at_time, create, lines, nodes, turn_end, turn_start, user,
+};
 
 fn small(sim: &Sim) -> StoreOptions {
     sim.options().segment_bytes(64 << 10)
@@ -56,6 +58,30 @@ fn a_damaged_event_is_an_error_at_its_place_and_nothing_else_is_lost() {
     assert_eq!(store.resume("b").unwrap().session.derive_messages().unwrap().len(), 200);
     create(&store, "c").append(user("new")).unwrap();
     store.flush().unwrap();
+}
+
+#[test]
+fn a_child_of_a_damaged_parent_is_a_copy() {
+    let sim = Sim::new(9);
+    let store = small(&sim).open("/sim").unwrap();
+    let parent = create(&store, "p");
+    for n in 0..200 {
+        append_waiting(&store, &parent, &[user(&format!("p-{n}-{}", "x".repeat(500)))]);
+        store.flush().unwrap();
+    }
+    let events: Vec<_> = parent.events().map(Result::unwrap).collect();
+    store.close().unwrap();
+    let (path, at) = find(&sim, "p-77-");
+    assert!(sim.disk.flip(&path, at + 100, 3));
+    let store = small(&sim).open("/sim").unwrap();
+    let header = Header::new("child", at_time(2)).unwrap().with_parent("p").with_seed_length(150);
+    // The child's file has all of it, whatever became of its parent.
+    for mut import in [store.rehearse_import(&header).unwrap(), store.import(header).unwrap()] {
+        events.iter().for_each(|event| import.push(event).unwrap());
+        assert_eq!(import.publish(Durability::Durable).unwrap(), Published::Created);
+    }
+    let spelled: Vec<_> = events.iter().map(Event::to_line).collect();
+    assert_eq!(lines(store.open("child").unwrap().events()), spelled);
 }
 
 #[test]
