@@ -267,7 +267,8 @@ fn find(engine: &Engine, header: &Header) -> Result<Found> {
     })
 }
 
-fn differs(id: &str, seq: u64) -> Error {
+/// What refuses a session whose event `seq` is another one than the stored one.
+pub(crate) fn differs(id: &str, seq: u64) -> Error {
     let text = format!(
         "event {seq} of session {id:?} is another one than the stored event {seq}; nothing was changed, delete the \
          stored session first if this one is to take its place"

@@ -64,8 +64,7 @@ fn a_dry_run_says_what_then_happens_and_writes_nothing() {
     tool.file("in/c-bad.jsonl", "{}\n");
     let dry = tool.run(["import", "--dry-run", "--json", "in"]).exits(1);
     assert!(!tool.store().exists(), "a dry run makes no store");
-    // The parent is not stored, so that a dry run cannot compare with it.
-    assert_eq!(results(&dry.json()), pairs(&[("p", "stored"), ("child", "stored"), ("-", "-")]));
+    assert_eq!(results(&dry.json()), pairs(&[("p", "stored"), ("child", "forked"), ("-", "-")]));
     assert!(dry.err.contains("nothing was written"), "{}", dry.err);
     let done = tool.run(["import", "--json", "in"]).exits(1);
     assert_eq!(results(&done.json()), pairs(&[("p", "stored"), ("child", "forked"), ("-", "-")]));
@@ -127,6 +126,49 @@ fn an_export_adds_what_is_new_and_keeps_what_is_another_ones() {
     assert_eq!(results(&export(&["--force"], 0)), pairs(&[("a", "replaced"), ("b", "replaced")]));
     assert!(tree(&out) == files);
     tool.run(["export", "jsonl", "--out", "out", "--append", "--force"]).exits(2);
+}
+
+#[test]
+fn a_dry_run_knows_what_came_before_in_the_same_run() {
+    let tool = Tool::new();
+    let child = r#","parentSession":"p","seedLength":2"#;
+    let other = |text: String| text.replace("\"time\":1,", "\"time\":7,");
+    tool.file("1", session("p", "", 3));
+    tool.file("3", session("p", "", 5));
+    tool.file("4", other(session("p", "", 9)));
+    tool.file("5", session("p", r#","cwd":"/x""#, 9));
+    tool.file("6", session("child", child, 4));
+    tool.file("7", other(session("copy", child, 4)));
+    tool.file("8", session("short", child, 1));
+    tool.file("9", session("child", child, 3));
+    tool.file("source", session("p", "", 4));
+    tool.run(["import", "source"]).exits(0);
+    tool.run(["export", "sqlite", "--out", "2"]).exits(0);
+    tool.run(["delete", "p"]).exits(0);
+    let expected = [
+        ("p", "stored"),
+        ("p", "extended"),
+        ("p", "extended"),
+        ("-", "-"),
+        ("-", "-"),
+        ("p", "unchanged"),
+        ("child", "forked"),
+        ("child", "unchanged"),
+        ("copy", "stored"),
+        ("short", "stored"),
+    ];
+    let run = |flag: &str| {
+        let files = ["import", "--json", flag, "1", "2", "3", "4", "5", "6", "9", "7", "8", "2"];
+        let ran = tool.run(files.into_iter().filter(|word| !word.is_empty())).exits(1);
+        // What is reported on standard error, but for the line of figures.
+        let mut words: Vec<_> = ran.err.lines().map(str::to_owned).collect();
+        words.pop();
+        (ran.json(), words)
+    };
+    let dry = run("--dry-run");
+    assert_eq!(results(&dry.0), pairs(&expected));
+    assert_eq!(dry, run(""), "the dry run said what then happened");
+    assert_eq!(results(&run("--dry-run").0)[0], ("p".to_owned(), "unchanged".to_owned()));
 }
 
 /// What hangs is killed, so that it fails.

@@ -8,6 +8,7 @@
 mod find;
 mod item;
 mod order;
+mod rehearsal;
 mod take;
 
 use std::path::{Path, PathBuf};
@@ -15,6 +16,8 @@ use std::path::{Path, PathBuf};
 pub use find::{Found, find_files};
 pub use item::Item;
 use item::Kind;
+use rehearsal::Rehearsal;
+use take::Way;
 pub use take::{Fate, Imported};
 
 use super::jsonl::{Reader, read_ahead};
@@ -81,6 +84,7 @@ pub fn survey(paths: &[PathBuf]) -> Survey {
 pub struct Importer<'a> {
     target: Target<'a>,
     options: ImportOptions,
+    rehearsal: Rehearsal,
     /// The last database that a session came from: the next one is likely to come from it too.
     #[cfg(feature = "sqlite")]
     database: Option<Database>,
@@ -93,6 +97,7 @@ impl<'a> Importer<'a> {
         Self {
             target,
             options,
+            rehearsal: Rehearsal::default(),
             #[cfg(feature = "sqlite")]
             database: None,
         }
@@ -106,16 +111,15 @@ impl<'a> Importer<'a> {
     /// another session in the store (kind `Conflict`, with the first event that differs) or is live there (kind
     /// `Exists`); errors of the store. The store has then what it had before.
     pub fn take(&mut self, item: &Item, progress: &mut dyn FnMut(u64)) -> Result<Imported> {
+        let way = Way { target: self.target, options: self.options, rehearsal: &mut self.rehearsal };
         match &item.kind {
             Kind::Jsonl => {
                 let mut reader = Reader::open(&item.path)?;
                 if item.bytes < READ_AHEAD_FROM {
-                    return take::take(self.target, &mut reader, &item.path, self.options, progress);
+                    return way.take(item, &mut reader, progress);
                 }
                 // Reading a file is as much work as storing it.
-                read_ahead(reader, item.path.clone(), |offer| {
-                    take::take(self.target, offer, &item.path, self.options, progress)
-                })
+                read_ahead(reader, item.path.clone(), |offer| way.take(item, offer, progress))
             }
             #[cfg(feature = "sqlite")]
             Kind::Sqlite(id) => {
@@ -125,7 +129,7 @@ impl<'a> Importer<'a> {
                 };
                 let database = self.database.insert(database);
                 let mut offer = database.session(id)?;
-                take::take(self.target, &mut offer, &item.path, self.options, progress)
+                way.take(item, &mut offer, progress)
             }
         }
     }

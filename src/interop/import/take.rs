@@ -5,7 +5,8 @@ use std::path::Path;
 use super::super::hole::Hole;
 use super::super::offer::Offer;
 use super::super::verdict::{Ending, Verdict};
-use super::{ImportOptions, Target};
+use super::rehearsal::{Comparison, Rehearsal};
+use super::{ImportOptions, Item, Target};
 use crate::event::{HeaderNote, Violation};
 use crate::{Durability, Error, ErrorKind, Result};
 use crate::{Import, Published};
@@ -37,27 +38,68 @@ pub struct Imported {
 /// What became of a session in the store.
 pub type Fate = Published;
 
-/// Takes the session in, or tells what would become of it.
-pub(super) fn take(
-    target: Target<'_>,
+/// Where sessions go, and how.
+pub(super) struct Way<'a> {
+    pub(super) target: Target<'a>,
+    pub(super) options: ImportOptions,
+    /// What a dry run was told of before.
+    pub(super) rehearsal: &'a mut Rehearsal,
+}
+
+impl Way<'_> {
+    /// Takes the session in, or tells what would become of it.
+    pub(super) fn take(
+        self,
+        item: &Item,
+        offer: &mut dyn Offer,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Imported> {
+        let Target::Rehearsal(store) = self.target else {
+            return take(&self, item, offer, progress, None);
+        };
+        let header = offer.header().clone();
+        let named = |error| named(error, &item.path);
+        let is_stored = store.is_some_and(|store| store.stat(header.id()).is_ok());
+        let imported = match self.rehearsal.find(&header, is_stored).map_err(named)? {
+            None => take(&self, item, offer, progress, None),
+            Some(known) => {
+                let database = known.database()?;
+                let mut comparison = known.compare(database.as_ref())?;
+                let mut imported = take(&self, item, offer, progress, Some(&mut comparison))?;
+                imported.fate = comparison.fate(imported.verdict.events);
+                Ok(imported)
+            }
+        }?;
+        self.rehearsal.note(item, &header, &imported);
+        Ok(imported)
+    }
+}
+
+fn named(error: Error, path: &Path) -> Error {
+    let kind = error.kind();
+    error.wrap(kind, path.display().to_string())
+}
+
+fn take(
+    way: &Way<'_>,
+    item: &Item,
     offer: &mut dyn Offer,
-    path: &Path,
-    options: ImportOptions,
     progress: &mut dyn FnMut(u64),
+    mut comparison: Option<&mut Comparison<'_>>,
 ) -> Result<Imported> {
+    let path = item.path.as_path();
     let header = offer.header().clone();
-    let named = |error: Error| {
-        let kind = error.kind();
-        error.wrap(kind, path.display().to_string())
-    };
-    let mut import = match target {
+    let named = |error| named(error, path);
+    let mut import = match way.target {
         Target::Store(store) => store.import(header.clone()),
         Target::Rehearsal(Some(store)) => store.rehearse_import(&header),
         Target::Rehearsal(None) => Import::offline(&header),
     }
     .map_err(named)?;
     while let Some(event) = offer.next_event()? {
-        import.push(&event).map_err(|error| refused(error, &offer.place()))?;
+        let pushed = import.push(&event);
+        let compared = pushed.and_then(|()| comparison.as_mut().map_or(Ok(()), |other| other.take(&event)));
+        compared.map_err(|error| refused(error, &offer.place()))?;
         if import.seq() % PROGRESS_STEP == 0 {
             progress(offer.consumed());
         }
@@ -65,7 +107,7 @@ pub(super) fn take(
     let verdict = offer.finish()?;
     progress(offer.consumed());
     if let Ending::Damaged(hole) = &verdict.ending
-        && !options.salvage
+        && !way.options.salvage
     {
         return Err(refusal(path, &header, hole, &verdict));
     }
