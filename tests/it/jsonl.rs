@@ -322,6 +322,12 @@ fn a_malformed_row_is_a_hole() {
         assert_eq!((line_of(hole), verdict.events), (2, 0), "{data}");
         assert!(matches!(hole.reason, HoleReason::PackedRow(_)), "{data}: {hole}");
     }
+    // A few megabytes that would be terabytes.
+    let (id, dt, args) = ("i".repeat(100_000), vec!["0"; 99_999].join(","), vec!["\"\""; 100_000].join(","));
+    let bomb = format!(
+        r#"{{"type":"tool-call-chunks","seq0":0,"time0":1,"data":{{"turn":1,"step":1,"index":0,"id":"{id}","dt":[{dt}],"args":[{args}]}}}}"#
+    );
+    assert!(matches!(torn(&judge(&file(&[HEADER, &bomb])).unwrap()).reason, HoleReason::PackedRow(_)));
     let good = row(r#"{"turn":1,"step":1,"index":0,"dt":[],"texts":["a"]}"#);
     let moved = good.replace("\"seq0\":0", "\"seq0\":4");
     let hole = torn(&judge(&file(&[HEADER, &moved])).unwrap()).clone();

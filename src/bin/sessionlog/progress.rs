@@ -20,6 +20,7 @@ const COUNTED: &str = "{spinner} {wide_bar} {pos}/{len} {msg}";
 const ENDLESS: &str = "{spinner} {elapsed} {msg}";
 const BYTES: &str =
     "{spinner} {wide_bar} {binary_bytes}/{binary_total_bytes} {msg}, {binary_bytes_per_sec}, {eta} left";
+const EVENTS: &str = "{spinner} {wide_bar} {human_pos}/{human_len} {msg}, {per_sec}, {eta} left";
 
 /// What is drawn.
 struct Shown {
@@ -38,6 +39,11 @@ impl Progress {
     /// Things that are counted; `what` says what is going on.
     pub(crate) fn new(what: &'static str, total: Option<u64>) -> Self {
         Self::start(Shown { what, total, template: if total.is_some() { COUNTED } else { ENDLESS } })
+    }
+
+    /// Events out of a total, with the rate and the remaining time.
+    pub(crate) fn events(what: &'static str, total: u64) -> Self {
+        Self::start(Shown { what, total: Some(total), template: EVENTS })
     }
 
     /// Bytes out of a total, with the rate and the remaining time.

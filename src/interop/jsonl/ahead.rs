@@ -99,9 +99,14 @@ fn read(mut reader: Reader<BufReader<File>>, to: &Sender<Batch>) {
     loop {
         let mut events = Vec::with_capacity(BATCH_EVENTS);
         let mut end = None;
-        while events.len() < BATCH_EVENTS && reader.consumed() - before < BATCH_BYTES {
+        // A packed row can be much smaller than its events.
+        let mut bytes = 0;
+        while events.len() < BATCH_EVENTS && bytes.max(reader.consumed() - before) < BATCH_BYTES {
             match Reader::next_event(&mut reader) {
-                Ok(Some(event)) => events.push((event, reader.line())),
+                Ok(Some(event)) => {
+                    bytes = bytes.saturating_add(event.data().as_str().len() as u64);
+                    events.push((event, reader.line()));
+                }
                 Ok(None) => {
                     end = Some(Offer::finish(&mut reader));
                     break;
@@ -158,5 +163,36 @@ impl Offer for Ahead<'_> {
         }
         self.ready.clear();
         self.end.clone().unwrap_or_else(|| Err(Error::new(ErrorKind::Internal, "a file without an end")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_that_expands_to_much_more_than_itself_is_read_in_small_batches() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        let id = "i".repeat(100_000);
+        let row = format!(
+            "{{\"type\":\"tool-call-chunks\",\"seq0\":0,\"time0\":1,\"data\":{{\"turn\":1,\"step\":1,\"index\":0,\"id\":\"{id}\",\
+             \"dt\":[{}],\"args\":[{}]}}}}",
+            vec!["0"; 299].join(","),
+            vec!["\"\""; 300].join(",")
+        );
+        let header = r#"{"type":"session","version":0,"id":"s","createdAt":1}"#;
+        std::fs::write(&path, format!("{header}\n{row}\n")).unwrap();
+        let reader = Reader::open(&path).unwrap();
+        let (sender, batches) = bounded(1000);
+        read(reader, &sender);
+        drop(sender);
+        let mut events = 0;
+        for batch in batches {
+            let bytes: usize = batch.events.iter().map(|(event, _)| event.data().as_str().len()).sum();
+            assert!(bytes < 400_000, "{bytes} bytes are in one batch");
+            events += batch.events.len();
+        }
+        assert_eq!(events, 300);
     }
 }

@@ -9,6 +9,9 @@ use super::writer::{WriteOptions, WrittenFile, write_lines};
 use crate::Result;
 use crate::SessionStore;
 
+/// Events between two reports of progress.
+const PROGRESS_STEP: u64 = 512;
+
 /// A session that was exported.
 pub type Exported = WrittenFile;
 
@@ -22,7 +25,30 @@ pub fn export_session(
     root: &Path,
     options: WriteOptions,
 ) -> Result<Exported> {
+    export_session_with(store, id, root, options, &mut |_| {})
+}
+
+/// As [`export_session`]; `progress` is told now and then how many more events were read.
+///
+/// # Errors
+/// As [`export_session`].
+pub fn export_session_with(
+    store: &SessionStore,
+    id: &str,
+    root: &Path,
+    options: WriteOptions,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Exported> {
     let session = store.open(id)?;
     let mut events = session.events();
-    write_lines(root, session.header(), |line| events.next_line(line), options)
+    let mut read = 0;
+    let next = |line: &mut String| {
+        let item = events.next_line(line);
+        read += 1;
+        if read == PROGRESS_STEP || item.is_none() {
+            progress(std::mem::take(&mut read));
+        }
+        item
+    };
+    write_lines(root, session.header(), next, options)
 }

@@ -16,7 +16,7 @@ mod reader;
 mod writer;
 
 pub(super) use ahead::read_ahead;
-pub use export::{Exported, export_session};
+pub use export::{Exported, export_session, export_session_with};
 pub use lines::MAX_LINE_BYTES;
 pub use path::{MAX_FILE_NAME_BYTES, bucket_name, file_name, session_path};
 pub use reader::Reader;

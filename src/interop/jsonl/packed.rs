@@ -6,6 +6,10 @@
 
 use crate::event::{Event, JsonKind, JsonRef};
 
+/// How many times larger than the row its members may be. Rows of one-letter texts with an id of a hundred letters come to
+/// forty.
+const MAX_EXPANSION: u64 = 1024;
+
 /// A checked row; iterates over its members.
 #[derive(Debug)]
 pub(crate) struct PackedRow {
@@ -67,6 +71,7 @@ impl PackedRow {
         let list = data.get(shape.list).filter(|list| list.kind() == JsonKind::Array);
         let list = list.ok_or_else(|| format!("{} is no array", shape.list))?;
         let members = count_texts(list, shape.list)?;
+        check_expansion(head.len(), members, row.raw().len())?;
         let differences = data.get("dt").filter(|dt| dt.kind() == JsonKind::Array).ok_or("dt is no array")?;
         check_times(differences, time, members)?;
         seq.checked_add(members).ok_or("seq0 is too large")?;
@@ -108,6 +113,18 @@ impl PackedRow {
         self.seq += 1;
         Some(Event::parse_line(&line))
     }
+}
+
+/// Every member repeats the row's head, so a short row with a long id could fill any disk.
+fn check_expansion(head: usize, members: u64, row: usize) -> Result<(), String> {
+    let expanded = u64::try_from(head).unwrap_or(u64::MAX).saturating_mul(members);
+    let most = u64::try_from(row).unwrap_or(u64::MAX).saturating_mul(MAX_EXPANSION);
+    if expanded <= most {
+        return Ok(());
+    }
+    Err(format!(
+        "its {members} members would have {expanded} bytes, more than {MAX_EXPANSION} times the row's"
+    ))
 }
 
 /// An unknown member would be lost in the expansion, so it makes the row unreadable instead.

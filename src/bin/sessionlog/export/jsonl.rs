@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use sessionlog::interop::ExportFate;
-use sessionlog::interop::jsonl::{Exported, WriteOptions, export_session};
+use sessionlog::interop::jsonl::{Exported, WriteOptions, export_session_with};
 
+use super::Wanted;
 use crate::args;
 use crate::failure::{Ended, Failure, Outcome};
 use crate::output::{Output, printable, say};
-use crate::progress::Progress;
 use crate::stores::Stores;
 
 #[derive(Serialize)]
@@ -26,26 +26,25 @@ struct Shown<'a> {
 
 pub(crate) fn run(stores: &Stores, args: &args::ExportJsonl, out: &mut Output) -> Ended {
     let store = stores.read()?;
-    let ids = super::ids(&store, &args.what)?;
+    let wanted = super::wanted(&store, &args.what)?;
     let options = WriteOptions { existing: args.what.existing(), dry_run: args.what.dry_run };
     let mut failed = 0_u64;
-    let progress = Progress::new("sessions exported", u64::try_from(ids.len()).ok());
-    for id in &ids {
-        match export_session(&store, id, &args.out, options) {
+    let progress = super::progress(&wanted);
+    for Wanted { id, .. } in &wanted {
+        match export_session_with(&store, id, &args.out, options, &mut |events| progress.add(events)) {
             Ok(written) => show(id, &written, out)?,
             Err(error) => {
                 failed += 1;
                 say(format_args!("not exported: {}: {}", printable(id), printable(&error.to_string())));
             }
         }
-        progress.add(1);
     }
     drop(progress);
     if args.what.dry_run {
         say("dry run, nothing was written");
     }
     if failed > 0 {
-        return Err(Failure::Words(format!("{failed} of {} sessions were not exported", ids.len())));
+        return Err(Failure::Words(format!("{failed} of {} sessions were not exported", wanted.len())));
     }
     Ok(Outcome::Fine)
 }

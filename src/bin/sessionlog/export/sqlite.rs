@@ -8,6 +8,7 @@ use sessionlog::interop::Existing;
 use sessionlog::interop::sqlite::{Kept, Outcome, Put, SqliteOptions, Writer};
 use sessionlog::{Result, SessionStore};
 
+use super::Wanted;
 use crate::args;
 use crate::failure::{Ended, Failure, Outcome as Exit};
 use crate::output::{Output, printable, say};
@@ -46,20 +47,19 @@ impl<'a> Misfit<'a> {
 
 pub(crate) fn run(stores: &Stores, args: &args::ExportSqlite, out: &mut Output) -> Ended {
     let store = stores.read()?;
-    let ids = super::ids(&store, &args.what)?;
+    let wanted = super::wanted(&store, &args.what)?;
     let mut writer = writer(args)?;
     let mut failed = 0_u64;
-    let progress = Progress::new("sessions exported", u64::try_from(ids.len()).ok());
+    let progress = super::progress(&wanted);
     let mut puts = Vec::new();
-    for id in &ids {
-        match put(&store, id, &mut writer) {
+    for Wanted { id, .. } in &wanted {
+        match put(&store, id, &mut writer, &progress) {
             Ok(put) => puts.push((id, put)),
             Err(error) => {
                 failed += 1;
                 say(format_args!("not exported: {}: {}", printable(id), printable(&error.to_string())));
             }
         }
-        progress.add(1);
     }
     drop(progress);
     // What is reported as written is in the published file.
@@ -69,7 +69,7 @@ pub(crate) fn run(stores: &Stores, args: &args::ExportSqlite, out: &mut Output) 
     } else if puts
         .iter()
         .any(|(_, put)| !matches!(put.outcome, Outcome::Unchanged { .. } | Outcome::Ahead { .. }))
-        || ids.is_empty()
+        || wanted.is_empty()
     {
         let written = writer.finish()?;
         say(format_args!("{}: {} bytes", written.path.display(), written.bytes));
@@ -78,7 +78,7 @@ pub(crate) fn run(stores: &Stores, args: &args::ExportSqlite, out: &mut Output) 
         show(id, put, out)?;
     }
     if failed > 0 {
-        return Err(Failure::Words(format!("{failed} of {} sessions were not exported", ids.len())));
+        return Err(Failure::Words(format!("{failed} of {} sessions were not exported", wanted.len())));
     }
     Ok(Exit::Fine)
 }
@@ -93,9 +93,9 @@ fn writer(args: &args::ExportSqlite) -> Result<Writer> {
     Writer::create(&args.out, options)
 }
 
-fn put(store: &SessionStore, id: &str, writer: &mut Writer) -> Result<Put> {
+fn put(store: &SessionStore, id: &str, writer: &mut Writer, progress: &Progress) -> Result<Put> {
     let session = store.open(id)?;
-    writer.put_session(session.header(), session.events())
+    writer.put_session(session.header(), session.events().inspect(|_| progress.add(1)))
 }
 
 fn show(id: &str, put: &Put, out: &mut Output) -> Result<(), Failure> {
