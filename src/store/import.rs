@@ -128,6 +128,16 @@ impl Import {
         Ok(Self { id: header.id().to_owned(), known: None, fold, sink: None, refused: None })
     }
 
+    /// Refuses a session that comes after one of its id whose header is `told`, as one that is stored would be.
+    pub(crate) fn check_again(told: &Header, header: &Header) -> Result<()> {
+        known::refuse_other(told, header)
+    }
+
+    /// What refuses a session of the id `id` whose event `seq` is another one than before.
+    pub(crate) fn differs(id: &str, seq: u64) -> Error {
+        differs(id, seq)
+    }
+
     /// Adds the next event; its seq must be its place. It waits for room in the log when there is none.
     ///
     /// # Errors
@@ -267,8 +277,7 @@ fn find(engine: &Engine, header: &Header) -> Result<Found> {
     })
 }
 
-/// What refuses a session whose event `seq` is another one than the stored one.
-pub(crate) fn differs(id: &str, seq: u64) -> Error {
+fn differs(id: &str, seq: u64) -> Error {
     let text = format!(
         "event {seq} of session {id:?} is another one than the stored event {seq}; nothing was changed, delete the \
          stored session first if this one is to take its place"

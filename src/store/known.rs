@@ -72,11 +72,11 @@ impl Known {
 /// Refuses a header that speaks of another session than the stored one of that id. How it is spelled, and what this
 /// version does not know in it, does not count.
 pub(super) fn check_header(entry: &SessionEntry, header: &Header) -> Result<()> {
-    refuse_other_session(&header_of(entry)?, header)
+    refuse_other(&header_of(entry)?, header)
 }
 
 /// As [`check_header`], of a session that would be stored.
-pub(crate) fn refuse_other_session(stored: &Header, header: &Header) -> Result<()> {
+pub(super) fn refuse_other(stored: &Header, header: &Header) -> Result<()> {
     let differs = [
         ("createdAt", stored.created_at() != header.created_at()),
         ("cwd", stored.cwd() != header.cwd()),

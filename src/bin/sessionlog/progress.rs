@@ -3,13 +3,14 @@
 //! What always holds: nothing is shown in the first second, and nothing at all unless standard error is a
 //! terminal. A thread draws, so that one long piece of work moves as well.
 
+use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanFloatCount, ProgressBar, ProgressState, ProgressStyle};
 
 use crate::output::on_terminal;
 
@@ -20,7 +21,7 @@ const COUNTED: &str = "{spinner} {wide_bar} {pos}/{len} {msg}";
 const ENDLESS: &str = "{spinner} {elapsed} {msg}";
 const BYTES: &str =
     "{spinner} {wide_bar} {binary_bytes}/{binary_total_bytes} {msg}, {binary_bytes_per_sec}, {eta} left";
-const EVENTS: &str = "{spinner} {wide_bar} {human_pos}/{human_len} {msg}, {per_sec}, {eta} left";
+const EVENTS: &str = "{spinner} {wide_bar} {human_pos}/{human_len} {msg}, {rate}, {eta} left";
 
 /// What is drawn.
 struct Shown {
@@ -99,7 +100,10 @@ fn draw(shown: &Shown, done: &AtomicU64, stopped: &Receiver<()>) {
 fn bar(shown: &Shown) -> ProgressBar {
     let bar = shown.total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
     if let Ok(style) = ProgressStyle::with_template(shown.template) {
-        bar.set_style(style);
+        let rate = |state: &ProgressState, out: &mut dyn Write| {
+            let _ = write!(out, "{}/s", HumanFloatCount(state.per_sec().round()));
+        };
+        bar.set_style(style.with_key("rate", rate));
     }
     bar.with_message(shown.what)
 }

@@ -12,8 +12,7 @@ use super::super::sqlite::Database;
 use super::take::{Fate, Imported};
 use super::{Item, Kind};
 use crate::event::{Event, Header};
-use crate::store::{differs, refuse_other_session};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Import, Result};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -51,7 +50,7 @@ impl Rehearsal {
     /// What the session of `header` has to be compared with, if anything.
     pub(super) fn find(&self, header: &Header, is_stored: bool) -> Result<Option<Known<'_>>> {
         if let Some(told) = self.told.get(header.id()) {
-            refuse_other_session(&told.header, header)?;
+            Import::check_again(&told.header, header)?;
             return Ok(Some(Known { told, role: Role::Own, end: told.events }));
         }
         let inherited = header.seed_length().filter(|events| *events > 0 && !is_stored);
@@ -127,7 +126,7 @@ impl Comparison<'_> {
         self.next += 1;
         if self.offer.next_event()?.as_ref() != Some(event) {
             match self.role {
-                Role::Own => return Err(differs(&self.id, event.seq())),
+                Role::Own => return Err(Import::differs(&self.id, event.seq())),
                 Role::Parent => self.is_other = true,
             }
         }
