@@ -17,7 +17,7 @@ use super::fork;
 use super::known::{self, Known, Match};
 use super::live::{Claim, LiveTable, Pinned};
 use super::options::Invariants;
-use super::stage::{Opening, Stage};
+use super::stage::{EXTENSION, Opening, Stage};
 
 /// A session on its way in. Made by [`SessionStore::import`](crate::SessionStore::import); dropping it before
 /// [`publish`](Self::publish) gives it up.
@@ -80,6 +80,10 @@ struct Sink {
 const MAX_VIOLATIONS: usize = 1000;
 
 impl Import {
+    /// Encoded bytes of new events that a known session gets at once; more come in as several batches. Whoever must not
+    /// leave half of a session that is refused at its end rehearses it first.
+    pub(crate) const AT_ONCE_BYTES: u64 = EXTENSION as u64;
+
     /// Into the store.
     pub(super) fn begin(engine: &Arc<Engine>, live: &Arc<LiveTable>, header: Header) -> Result<Self> {
         check_header(&header)?;
@@ -195,7 +199,8 @@ impl Import {
     /// Makes the session visible, and with [`Durability::Durable`] durable before it returns.
     ///
     /// # Errors
-    /// The error of an earlier [`push`](Self::push), or what the log says. The session is then as it was before.
+    /// The error of an earlier [`push`](Self::push), or what the log says. The session is then as it was before; only
+    /// one that is stored already and got more than 32 MiB of new events may have some of them, in order.
     pub fn publish(mut self, durability: Durability) -> Result<Published> {
         if let Some(error) = &self.refused {
             return Err(error.clone());

@@ -21,7 +21,7 @@ const STAGED_PAST: usize = 1 << 20;
 const PIECE: usize = 256 << 10;
 /// Encoded bytes past which the rest of a known session becomes more than one batch: it cannot be staged. Every batch
 /// leaves the session a prefix of what comes in, so that a second try goes on from there.
-const EXTENSION: usize = 32 << 20;
+pub(crate) const EXTENSION: usize = 32 << 20;
 
 /// What the first record of the batch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,13 +54,16 @@ pub(super) struct Stage {
     /// The newest event: whether more follow is not known yet.
     last: Option<(Encoding, u64)>,
     bytes: usize,
+    /// The end of what an extension has written already.
+    written: Option<Lsn>,
     /// The log has the opening record, marked as staged.
     is_staged: bool,
 }
 
 impl Stage {
     pub(super) fn new(engine: Arc<Engine>, dense: u64, header: Header, opening: Opening) -> Self {
-        Self { engine, dense, header, opening, sealed: Vec::new(), last: None, bytes: 0, is_staged: false }
+        let (sealed, last, written) = (Vec::new(), None, None);
+        Self { engine, dense, header, opening, sealed, last, bytes: 0, written, is_staged: false }
     }
 
     /// Adds the next event. Writes pieces and waits for room as needed: called without any lock.
@@ -102,7 +105,8 @@ impl Stage {
             batch.push(records::publish(self.dense));
         }
         if batch.is_empty() {
-            return Ok(None);
+            // Its last event was the last one of a piece.
+            return Ok(self.written);
         }
         match self.engine.log.append(&batch) {
             Ok(appended) => {
@@ -142,7 +146,7 @@ impl Stage {
             piece.push(last.seal(self.dense, seq, false));
         }
         self.bytes = 0;
-        self.engine.append_waiting(&piece)?;
+        self.written = Some(self.engine.append_waiting(&piece)?.end);
         self.is_staged = self.opening.is_new();
         Ok(())
     }

@@ -171,6 +171,34 @@ fn a_dry_run_knows_what_came_before_in_the_same_run() {
     assert_eq!(results(&run("--dry-run").0)[0], ("p".to_owned(), "unchanged".to_owned()));
 }
 
+/// So much new does not fit into one batch, so nothing of it may be written before all of it was read.
+#[test]
+fn a_long_version_that_is_refused_at_its_end_leaves_the_known_session_alone() {
+    let tool = Tool::new();
+    tool.file("s.jsonl", session("s", "", 3));
+    tool.run(["import", "s.jsonl"]).exits(0);
+    let long = "y".repeat(1 << 20);
+    let lines = (3..40).map(|seq| message(seq, &long));
+    let whole = session("s", "", 3) + &lines_of(&lines.collect::<Vec<_>>());
+    tool.file(
+        "damaged.jsonl",
+        format!("{whole}{{\n{}\n", r#"{"type":"turn/end","seq":41,"time":1,"data":{}}"#),
+    );
+    tool.file(
+        "broken.jsonl",
+        whole.clone() + &message(40, "x").replace(r#","surfaceOp":"append""#, "") + "\n",
+    );
+    for (file, words) in [("damaged.jsonl", "nothing was stored"), ("broken.jsonl", "I2")] {
+        let ran = tool.run(["import", file]).exits(1);
+        assert!(ran.err.contains(words), "{}", ran.err);
+        assert_eq!(tool.run(["show", "s", "--json"]).exits(0).one()["events"], 3, "{file}");
+    }
+    tool.file("whole.jsonl", whole);
+    let done = tool.run(["import", "--json", "whole.jsonl"]).exits(0).one();
+    assert_eq!((&done["result"], &done["from"]), (&json!("extended"), &json!(3)));
+    assert_eq!(tool.run(["import", "--json", "whole.jsonl"]).exits(0).one()["result"], "unchanged");
+}
+
 /// What hangs is killed, so that it fails.
 fn within_a_minute(tool: &Tool, args: &[&str]) -> (i32, String) {
     let mut command = tool.command(args);

@@ -179,3 +179,18 @@ fn forks_of_forks_and_a_live_parent_are_referred_to() {
     assert_eq!(published, Published::Forked { parent: "b".to_owned(), inherited: 4 });
     assert_eq!(stored(&store, "c"), spelled(&events));
 }
+
+#[test]
+fn an_extension_that_ends_with_a_piece_is_durable_too() {
+    let sim = Sim::new(7);
+    let store = sim.open();
+    let header = Header::new("s", at(1)).unwrap();
+    bring(&store, &header, &words(&["a"])).unwrap();
+    let text = "l".repeat(4 << 20);
+    let mut all = vec![user("a")];
+    all.extend((0..8).map(|_| user(&text)));
+    let all = seed(all);
+    assert_eq!(bring(&store, &header, &all).unwrap(), Published::Extended { from: 1 });
+    let after = Sim::on(sim.disk.crash(1), 8).open();
+    assert_eq!(after.stat("s").unwrap().events, 9);
+}

@@ -58,12 +58,19 @@ pub(super) fn look_at(path: &Path, survey: &mut Survey) -> Result<()> {
     if data.is_file() && is_database(path)? {
         return database::look_at(item, survey);
     }
-    survey.items.push(match data.is_file().then(|| Reader::open(path)) {
-        Some(Ok(reader)) => item.with_header(reader.header()),
-        // What is wrong with it is said when it is taken.
-        _ => item,
-    });
+    survey.items.push(jsonl(path));
     Ok(())
+}
+
+/// The session in the file of lines at `path`.
+pub(super) fn jsonl(path: &Path) -> Item {
+    // What is no file can be read only once; what is wrong with one is said when it is taken.
+    let Some(data) = fs::metadata(path).ok().filter(fs::Metadata::is_file) else { return Item::file(path) };
+    let item = Item { bytes: data.len(), ..Item::file(path) };
+    match Reader::open(path) {
+        Ok(reader) => item.with_header(reader.header()),
+        Err(_) => item,
+    }
 }
 
 fn is_database(path: &Path) -> Result<bool> {

@@ -11,6 +11,7 @@ mod order;
 mod rehearsal;
 mod take;
 
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 pub use find::{Found, find_files};
@@ -23,7 +24,10 @@ pub use take::{Fate, Imported};
 use super::jsonl::{Reader, read_ahead};
 #[cfg(feature = "sqlite")]
 use super::sqlite::Database;
-use crate::{Error, Result, SessionStore};
+use crate::{Error, Import, Result, SessionStore};
+
+/// How many times larger than their file events are taken to be at most: packed rows expand.
+const EXPANDED: u64 = 32;
 
 /// Files of so many bytes are read on a thread of their own.
 const READ_AHEAD_FROM: u64 = 256 << 10;
@@ -111,6 +115,28 @@ impl<'a> Importer<'a> {
     /// another session in the store (kind `Conflict`, with the first event that differs) or is live there (kind
     /// `Exists`); errors of the store. The store has then what it had before.
     pub fn take(&mut self, item: &Item, progress: &mut dyn FnMut(u64)) -> Result<Imported> {
+        if let Target::Store(store) = self.target
+            && self.could_come_in_pieces(store, item)
+        {
+            // It is read once before anything of it is written: what is refused at its end leaves the store as it was.
+            let mut rehearsal = Self::new(Target::Rehearsal(Some(store)), self.options);
+            let imported = rehearsal.take(item, &mut |read| progress(read / 2))?;
+            if !matches!(imported.fate, Fate::Extended { .. }) {
+                return Ok(imported);
+            }
+            return self.take_read(item, &mut |read| progress((item.bytes / 2).saturating_add(read / 2)));
+        }
+        self.take_read(item, progress)
+    }
+
+    /// Whether it is a known session that may have more new events than fit into one batch.
+    fn could_come_in_pieces(&self, store: &SessionStore, item: &Item) -> bool {
+        let bytes = std::fs::metadata(&item.path).ok().filter(Metadata::is_file).map_or(0, |data| data.len());
+        let is_stored = |id: &String| store.stat(id).is_ok();
+        bytes > Import::AT_ONCE_BYTES / EXPANDED && item.id.as_ref().is_some_and(is_stored)
+    }
+
+    fn take_read(&mut self, item: &Item, progress: &mut dyn FnMut(u64)) -> Result<Imported> {
         let way = Way { target: self.target, options: self.options, rehearsal: &mut self.rehearsal };
         match &item.kind {
             Kind::Jsonl => {
@@ -141,7 +167,7 @@ impl<'a> Importer<'a> {
 /// As [`Importer::take`].
 pub fn import_file(store: &SessionStore, path: &Path, options: ImportOptions) -> Result<Imported> {
     let mut importer = Importer::new(Target::Store(store), options);
-    let imported = importer.take(&Item::file(path), &mut |_| {})?;
+    let imported = importer.take(&item::jsonl(path), &mut |_| {})?;
     store.flush()?;
     Ok(imported)
 }
