@@ -144,7 +144,7 @@ impl<'a> Text<'a> {
     }
 
     fn string(&mut self) -> Option<&'a str> {
-        let end = closing_quote(self.rest)?;
+        let end = closing_quote(self.rest.as_bytes())?;
         let (inner, quoted) = self.rest.split_at_checked(end)?;
         self.rest = quoted.strip_prefix('"')?;
         Some(inner)

@@ -115,7 +115,10 @@ pub(crate) struct Parts<'a> {
 /// # Errors
 /// What could not be read, in words (rule M).
 pub(crate) fn read(class: Class, data: JsonRef<'_>) -> Result<Option<Parts<'_>>, &'static str> {
-    Ok(shape(class, data)?.map(Shape::into_parts))
+    if !class.is_surface() {
+        return Ok(None);
+    }
+    Ok(shape(class, &Body::new(data))?.map(Shape::into_parts))
 }
 
 /// What an event's data makes a message of, nothing built yet.
@@ -128,20 +131,18 @@ pub(crate) enum Shape<'a> {
     Framed { tag: &'static str, kind: JsonStr<'a>, content: JsonRef<'a> },
 }
 
-/// As [`read`], but nothing is built.
+/// As [`read`], of data that was looked at, and nothing is built.
 ///
 /// # Errors
 /// As [`read`].
-pub(crate) fn shape(class: Class, data: JsonRef<'_>) -> Result<Option<Shape<'_>>, &'static str> {
+pub(crate) fn shape<'a>(class: Class, body: &Body<'a>) -> Result<Option<Shape<'a>>, &'static str> {
     if !class.is_surface() {
         return Ok(None);
     }
-    let body = Body::new(data);
     let content = body.content().ok_or("its content is no array")?;
     let is_empty = content.elements().next().is_none();
     let framed = |tag| {
-        let kind = body.field("source").and_then(|source| source.get("kind")?.as_str());
-        let kind = kind.ok_or("its source has no kind")?;
+        let kind = body.source_kind().ok_or("its source has no kind")?;
         Ok::<_, &'static str>(Shape::Framed { tag, kind, content })
     };
     Ok(Some(match (body.message(), class) {
@@ -153,8 +154,7 @@ pub(crate) fn shape(class: Class, data: JsonRef<'_>) -> Result<Option<Shape<'_>>
         (None, Class::AssistantMessage) => Shape::Whole { role: "\"assistant\"", content },
         (None, Class::UserMessage) => Shape::Whole { role: "\"user\"", content },
         (None, Class::ToolResult) => {
-            let id = body.field("callId").filter(|id| id.kind() == JsonKind::String);
-            let id = id.ok_or("its callId is no string")?;
+            let id = body.own_call_id().ok_or("its callId is no string")?;
             let is_error = body.is_error().ok_or("its isError is no boolean")?;
             Shape::ToolResult { id, content, is_error }
         }

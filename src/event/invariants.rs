@@ -127,11 +127,12 @@ impl Checker {
         } else if let Some(data) = facts.data {
             let mut found = std::mem::take(&mut self.found);
             let (place, class) = (self.place, facts.class);
-            self.turns.take(class, &Body::new(data), |rule, message| {
+            let body = Body::new(data);
+            self.turns.take(class, &body, |rule, message| {
                 found.push(Violation { rule, seq, place, message });
             });
             self.found = found;
-            if let Err(message) = shape(class, data) {
+            if let Err(message) = shape(class, &body) {
                 self.report(Rule::M, seq, format!("the event makes no message: {message}"));
             }
         }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use pending::Pending;
 
 use super::body::Body;
-use super::{Class, Event, Time};
+use super::{Class, Event, JsonRef, Time};
 
 /// A turn or step that is open, as its event spells the number. Nothing where the event has none, or one of more
 /// than [`MAX_SPELLING`] bytes: closers repeat it, and what they take must stay in proportion to the log.
@@ -82,17 +82,17 @@ impl RepairState {
         match class {
             Class::TurnStart => {
                 self.clear();
-                self.turn = Some(spelled(&body, "turn"));
+                self.turn = Some(spelled(body.turn));
             }
             Class::TurnEnd => self.clear(),
-            Class::StepStart => self.step = Some(spelled(&body, "step")),
+            Class::StepStart => self.step = Some(spelled(body.step)),
             Class::StepEnd => {
                 self.step = None;
                 self.pending.clear();
             }
             Class::AssistantMessage => {
                 self.carried = body.message().is_some();
-                let step = spelled(&body, "step");
+                let step = spelled(body.step);
                 body.calls().for_each(|id| self.pending.add(id, &step));
             }
             Class::ToolCall => {
@@ -138,6 +138,6 @@ impl RepairState {
     }
 }
 
-fn spelled(body: &Body<'_>, name: &str) -> Spelled {
-    body.field(name).map(|value| value.raw()).filter(|raw| raw.len() <= MAX_SPELLING).map(Arc::from)
+fn spelled(number: Option<JsonRef<'_>>) -> Spelled {
+    number.map(|value| value.raw()).filter(|raw| raw.len() <= MAX_SPELLING).map(Arc::from)
 }

@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 
 use super::Rule;
-use crate::event::Class;
 use crate::event::body::Body;
 use crate::event::literal::literal;
+use crate::event::{Class, JsonRef};
 
 /// What is open, and which numbers come next.
 #[derive(Debug, Clone, Default)]
@@ -36,7 +36,7 @@ impl Turns {
     }
 
     fn turn_start(&mut self, body: &Body<'_>, report: &mut impl FnMut(Rule, String)) {
-        let (named, expected) = (number(body, "turn"), self.last_turn.saturating_add(1));
+        let (named, expected) = (number(body.turn), self.last_turn.saturating_add(1));
         if let Some(open) = self.turn {
             report(Rule::I5, format!("turn {} starts while turn {open} is open", shown(named)));
         }
@@ -48,7 +48,7 @@ impl Turns {
     }
 
     fn turn_end(&mut self, body: &Body<'_>, report: &mut impl FnMut(Rule, String)) {
-        let named = number(body, "turn");
+        let named = number(body.turn);
         if named.is_none() || named != self.turn {
             report(Rule::I6, format!("turn {} ends, open is {}", shown(named), shown(self.turn)));
         }
@@ -59,7 +59,7 @@ impl Turns {
     }
 
     fn step_start(&mut self, body: &Body<'_>, report: &mut impl FnMut(Rule, String)) {
-        let (turn, named) = (number(body, "turn"), number(body, "step"));
+        let (turn, named) = (number(body.turn), number(body.step));
         let expected = self.last_step.saturating_add(1);
         if turn.is_none() || turn != self.turn {
             let open = shown(self.turn);
@@ -96,7 +96,7 @@ impl Turns {
     }
 
     fn in_step(&mut self, class: Class, body: &Body<'_>, report: &mut impl FnMut(Rule, String)) {
-        let is_named = self.is_named(number(body, "turn"), number(body, "step"), report);
+        let is_named = self.is_named(number(body.turn), number(body.step), report);
         match class {
             Class::StepEnd => {
                 self.step = None;
@@ -133,8 +133,8 @@ impl Turns {
     }
 }
 
-fn number(body: &Body<'_>, name: &str) -> Option<u64> {
-    body.field(name)?.as_u64()
+fn number(value: Option<JsonRef<'_>>) -> Option<u64> {
+    value?.as_u64()
 }
 
 fn shown(number: Option<u64>) -> String {

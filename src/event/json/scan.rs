@@ -316,9 +316,8 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Where the quote stands that ends a string, whose content `text` begins with and which was checked before.
-pub(crate) fn closing_quote(text: &str) -> Option<usize> {
-    let bytes = text.as_bytes();
+/// Where the quote stands that ends a string, whose content `bytes` begins with and which was checked before.
+pub(crate) fn closing_quote(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
         while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {

@@ -4,6 +4,7 @@
 //! answers are meaningless but nothing panics. It never builds a tree: each question walks the slice.
 
 use super::number;
+use super::scan::closing_quote;
 use super::string::JsonStr;
 
 /// What a value is.
@@ -188,17 +189,12 @@ impl<'a> Walk<'a> {
     }
 
     fn skip_string(&mut self) {
-        self.at = self.at.saturating_add(1);
-        while let Some(byte) = self.peek() {
-            match byte {
-                b'"' => {
-                    self.at = self.at.saturating_add(1);
-                    return;
-                }
-                b'\\' => self.at = self.at.saturating_add(2),
-                _ => self.at = self.at.saturating_add(1),
-            }
-        }
+        let from = self.at.saturating_add(1);
+        let rest = self.text.as_bytes().get(from..).unwrap_or_default();
+        self.at = match closing_quote(rest) {
+            Some(quote) => from.saturating_add(quote).saturating_add(1),
+            None => self.text.len(),
+        };
     }
 
     fn value(&mut self) -> Option<JsonRef<'a>> {
