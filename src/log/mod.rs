@@ -275,6 +275,14 @@ impl Log {
         self.shared().flush(upto, how)
     }
 
+    /// Has everything up to `upto` made durable in the background; neither waits nor does any I/O.
+    pub(crate) fn flush_soon(&self, upto: Lsn) {
+        if let Some(commit) = self.shared().state().commit.as_mut() {
+            commit.want(upto, true);
+        }
+        self.shared().ring_keeper();
+    }
+
     pub(crate) fn ticket(&self, upto: Lsn) -> Ticket {
         Ticket::new(Arc::clone(self.shared()), upto)
     }

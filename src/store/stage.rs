@@ -17,8 +17,8 @@ use super::records;
 
 /// Encoded bytes past which a session is staged.
 const STAGED_PAST: usize = 1 << 20;
-/// Encoded bytes of a piece of a staged session.
-const PIECE: usize = 256 << 10;
+/// Encoded bytes of a piece of a staged session: small beside what may be unflushed.
+const PIECE: usize = 1 << 20;
 /// Encoded bytes past which the rest of a known session becomes more than one batch: it cannot be staged. Every batch
 /// leaves the session a prefix of what comes in, so that a second try goes on from there.
 pub(crate) const EXTENSION: usize = 32 << 20;
@@ -146,7 +146,10 @@ impl Stage {
             piece.push(last.seal(self.dense, seq, false));
         }
         self.bytes = 0;
-        self.written = Some(self.engine.append_waiting(&piece)?.end);
+        let end = self.engine.append_waiting(&piece)?.end;
+        self.written = Some(end);
+        // Written and synced while the next pieces are made, so that a large session rarely has to wait for room.
+        self.engine.log.flush_soon(end);
         self.is_staged = self.opening.is_new();
         Ok(())
     }
