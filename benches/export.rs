@@ -20,6 +20,7 @@ use std::time::Instant;
 use sessionlog::SessionStore;
 use sessionlog::interop::import::{ImportOptions, Importer, Target, survey};
 use sessionlog::interop::jsonl::{WriteOptions, export_session};
+use sessionlog::interop::sqlite::{SqliteOptions, Writer};
 use workload::{Item, is_test, mix, sized};
 
 fn setting(name: &str, default: u64) -> u64 {
@@ -106,6 +107,74 @@ fn export_jsonl(store: &SessionStore, out: &Path) {
     }
 }
 
+fn export_sqlite(store: &SessionStore, out: &Path) {
+    let mut writer = Writer::create(out, SqliteOptions::default()).unwrap();
+    for stat in store.stored().unwrap() {
+        let session = store.open(&stat.unwrap().id).unwrap();
+        writer.put_session(session.header(), session.events()).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+/// A row of `events`, prepared.
+struct Row {
+    session: String,
+    seq: i64,
+    event_type: String,
+    time: i64,
+    data: String,
+    sources: Option<String>,
+    op: Option<String>,
+}
+
+/// The rows of all sessions, as a program would have them that does nothing but insert.
+fn rows(store: &SessionStore) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for stat in store.stored().unwrap() {
+        let session = store.open(&stat.unwrap().id).unwrap();
+        for event in session.events() {
+            let event = event.unwrap();
+            rows.push(Row {
+                session: session.id().to_owned(),
+                seq: i64::try_from(event.seq()).unwrap(),
+                event_type: event.event_type().to_owned(),
+                time: event.time().as_millis().unwrap(),
+                data: event.data().as_str().to_owned(),
+                sources: event.sources().map(|list| serde_json::to_string(list).unwrap()),
+                op: event.surface_op().map(|op| op.to_string()),
+            });
+        }
+    }
+    rows
+}
+
+/// The least that such a program does: the same tables, one transaction, the file synced at its end.
+fn insert(rows: &[Row], out: &Path) {
+    let connection = rusqlite::Connection::open(out).unwrap();
+    connection.execute_batch(
+        "PRAGMA synchronous = OFF; BEGIN;
+         CREATE TABLE sessions (id TEXT PRIMARY KEY, version INTEGER NOT NULL, created_at INTEGER NOT NULL, cwd TEXT,
+           parent_session TEXT, seed_length INTEGER) STRICT;
+         CREATE TABLE events (session_id TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE, seq INTEGER NOT NULL,
+           type TEXT NOT NULL, time INTEGER NOT NULL, data TEXT NOT NULL, source_event_seqs TEXT, surface_op TEXT,
+           PRIMARY KEY (session_id, seq)) STRICT;",
+    )
+    .unwrap();
+    let mut session = connection.prepare("INSERT INTO sessions VALUES (?, 0, 0, NULL, NULL, NULL)").unwrap();
+    let mut event = connection.prepare("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)").unwrap();
+    let mut last = "";
+    for row in rows {
+        if row.session != last {
+            session.execute([&row.session]).unwrap();
+            last = &row.session;
+        }
+        let Row { session, seq, event_type, time, data, sources, op } = row;
+        event.execute(rusqlite::params![session, seq, event_type, time, data, sources, op]).unwrap();
+    }
+    connection.execute_batch("COMMIT").unwrap();
+    File::open(out).unwrap().sync_all().unwrap();
+}
+
 fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]
@@ -131,18 +200,24 @@ fn main() {
     let stored = dir.path().join("store");
     import(&source, &stored);
     let store = SessionStore::open_writer(&stored).unwrap();
-    let mut times: [Vec<f64>; 4] = Default::default();
+    let rows = rows(&store);
+    let mut times: [Vec<f64>; 6] = Default::default();
     for round in 0..rounds {
         let at = |name: &str| dir.path().join(format!("{name}-{round}"));
         times[0].push(seconds(|| cat(&inputs, &at("cat"))));
         times[1].push(seconds(|| export_jsonl(&store, &at("jsonl"))));
         times[2].push(seconds(|| ignore(&inputs)));
         times[3].push(seconds(|| import(&source, &at("store"))));
+        times[4].push(seconds(|| insert(&rows, &at("plain"))));
+        times[5].push(seconds(|| export_sqlite(&store, &at("sqlite"))));
         for name in ["cat", "jsonl", "store"] {
             fs::remove_dir_all(at(name)).unwrap();
         }
+        for name in ["plain", "sqlite"] {
+            fs::remove_file(at(name)).unwrap();
+        }
     }
-    let [cat, export, ignore, import] = times.map(median);
+    let [cat, export, ignore, import, insert, sqlite] = times.map(median);
     println!("{sessions} sessions, {} events, {bytes} bytes of JSONL, {rounds} rounds", sessions * events);
     println!("work            MB/s   peer                MB/s  ratio  at least");
     let row = |work: &str, time: f64, peer: &str, peer_time: f64, least: f64| {
@@ -151,5 +226,6 @@ fn main() {
         println!("{work:<14} {own:>5.0}   {peer:<18} {other:>5.0}  {:>5.2}  {least}", own / other);
     };
     row("export jsonl", export, "cat", cat, 0.5);
+    row("export sqlite", sqlite, "prepared rows", insert, 0.8);
     row("import jsonl", import, "IgnoredAny by line", ignore, 0.5);
 }
