@@ -18,7 +18,7 @@ use super::records;
 /// Encoded bytes past which a session is staged.
 const STAGED_PAST: usize = 1 << 20;
 /// Encoded bytes of a piece of a staged session: small beside what may be unflushed.
-const PIECE: usize = 1 << 20;
+const PIECE: usize = 256 << 10;
 /// Encoded bytes past which the rest of a known session becomes more than one batch: it cannot be staged. Every batch
 /// leaves the session a prefix of what comes in, so that a second try goes on from there.
 pub(crate) const EXTENSION: usize = 32 << 20;
