@@ -4,6 +4,7 @@
 //! rule that an appending program could not. What is never done: writing closers, adding missing markers,
 //! skipping a line without saying so.
 
+mod draft;
 mod export;
 mod hole;
 pub mod import;

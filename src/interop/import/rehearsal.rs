@@ -12,7 +12,7 @@ use super::super::sqlite::Database;
 use super::take::{Fate, Imported};
 use super::{Item, Kind};
 use crate::event::{Event, Header};
-use crate::{Error, ErrorKind, Import, Result};
+use crate::{Import, Result};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -98,7 +98,10 @@ impl<'a> Known<'a> {
             #[cfg(feature = "sqlite")]
             Kind::Sqlite(id) => match database {
                 Some(database) => Box::new(database.session(id)?),
-                None => return Err(Error::new(ErrorKind::Internal, "a session without its database")),
+                None => {
+                    let text = "a session without its database";
+                    return Err(crate::Error::new(crate::ErrorKind::Internal, text));
+                }
             },
         };
         let id = self.told.header.id().to_owned();

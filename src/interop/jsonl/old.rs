@@ -1,6 +1,6 @@
 //! A session file that is there already, compared with what is to be written.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File, Metadata, Permissions};
 use std::io::{BufReader, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -63,6 +63,11 @@ impl OldFile {
             return Err(self.conflict("it has more than the session"));
         }
         Ok((self.before.len() < bytes).then(|| self.lines.saturating_sub(1)))
+    }
+
+    /// Who may read and write it.
+    pub(super) fn rights(&self) -> Permissions {
+        self.before.permissions()
     }
 
     /// Refuses to go on when somebody wrote to the file meanwhile.

@@ -4,21 +4,19 @@
 //! files 0600. What is never done: replacing a file without being asked to, or adding to one that is not the
 //! beginning of what is written.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use uuid::Uuid;
-
+use super::super::draft::{Draft, sync_folder, there_already};
 use super::super::export::{Existing, ExportFate};
 use super::old::OldFile;
 use super::path::session_path;
 use crate::event::{Event, Header};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 const FOLDER_MODE: u32 = 0o700;
-const FILE_MODE: u32 = 0o600;
 const BUFFER_BYTES: usize = 1 << 18;
 
 /// How files are written.
@@ -74,21 +72,26 @@ pub(super) fn write_lines(
     options: WriteOptions,
 ) -> Result<WrittenFile> {
     let path = session_path(root, header.id(), header.cwd())?;
-    let folder = path.parent().unwrap_or(root);
     let is_there = path.symlink_metadata().is_ok();
     if is_there && options.existing == Existing::Refuse {
         return Err(there_already(&path));
     }
-    let mut old =
-        if is_there && options.existing == Existing::Append { Some(OldFile::open(&path)?) } else { None };
+    let append = is_there && options.existing == Existing::Append;
+    // What takes the place of a link's file has to be beside that file.
+    let target = if append {
+        fs::canonicalize(&path).map_err(|error| Error::io("open", &path, error))?
+    } else {
+        path.clone()
+    };
+    let mut old = if append { Some(OldFile::open(&target)?) } else { None };
     let draft = if options.dry_run {
         None
     } else {
-        create_folders(folder)?;
-        Some(Draft::create(folder)?)
+        create_folders(target.parent().unwrap_or(root))?;
+        Some(Draft::create(&target, &[])?)
     };
     let filled = match &draft {
-        Some(draft) => fill(&draft.file, &draft.path, header, next, old.as_mut()),
+        Some((draft, file)) => fill(file, draft.path(), header, next, old.as_mut()),
         None => fill(io::sink(), &path, header, next, old.as_mut()),
     }?;
     let fate = match &old {
@@ -98,23 +101,11 @@ pub(super) fn write_lines(
         None if is_there => ExportFate::Replaced,
         None => ExportFate::Written,
     };
-    if let Some(draft) = draft.filter(|_| fate != ExportFate::Unchanged) {
-        draft.file.sync_all().map_err(|error| Error::io("sync", &draft.path, error))?;
-        if let Some(old) = &old {
-            old.check_unchanged()?;
-        }
-        draft.publish(&path, is_there)?;
-        sync_folder(folder)?;
+    if let Some((draft, _)) = draft.filter(|_| fate != ExportFate::Unchanged) {
+        let mode = old.as_ref().map(OldFile::rights);
+        draft.publish(is_there, mode, || old.as_ref().map_or(Ok(()), OldFile::check_unchanged))?;
     }
     Ok(WrittenFile { path, fate, events: filled.events, bytes: filled.bytes })
-}
-
-fn there_already(path: &Path) -> Error {
-    let text = format!(
-        "{} is there already; it was not touched (--append adds what is new, --force replaces it)",
-        path.display()
-    );
-    Error::new(ErrorKind::Exists, text)
 }
 
 /// What was written.
@@ -165,51 +156,6 @@ impl Filled {
     }
 }
 
-/// A file under a temporary name; removed unless it was published.
-#[derive(Debug)]
-struct Draft {
-    path: PathBuf,
-    file: File,
-}
-
-impl Draft {
-    /// The name is short, so that it fits wherever the final one does, and does not end in `.jsonl`.
-    fn create(folder: &Path) -> Result<Self> {
-        let path = folder.join(format!("{}.tmp", Uuid::new_v4().simple()));
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(FILE_MODE);
-        let file = options.open(&path).map_err(|error| Error::io("create", &path, error))?;
-        Ok(Self { path, file })
-    }
-
-    /// A link fails where the name is taken, which a rename does not.
-    fn publish(&self, path: &Path, replace: bool) -> Result<()> {
-        if !replace {
-            match fs::hard_link(&self.path, path) {
-                Ok(()) => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    return Err(there_already(path));
-                }
-                // A file system without links: the name was free a moment ago, and a rename is all there is.
-                Err(error) if links_are_missing(&error) => {}
-                Err(error) => return Err(Error::io("link", path, error)),
-            }
-        }
-        fs::rename(&self.path, path).map_err(|error| Error::io("rename to", path, error))
-    }
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        // After a rename there is nothing under the temporary name.
-        let _ = fs::remove_file(&self.path);
-    }
-}
-
-fn links_are_missing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported)
-}
-
 /// Creates `folder` and its missing parents, and makes their names durable.
 fn create_folders(folder: &Path) -> Result<()> {
     let mut missing = Vec::new();
@@ -230,16 +176,12 @@ fn create_folders(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn sync_folder(folder: &Path) -> Result<()> {
-    let file = File::open(folder).map_err(|error| Error::io("open folder", folder, error))?;
-    file.sync_all().map_err(|error| Error::io("sync folder", folder, error))
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+    use crate::ErrorKind;
 
     const LINES: [&str; 3] = [
         r#"{"type":"session","version":0,"id":"a/b","createdAt":1,"cwd":"/"}"#,
@@ -283,6 +225,21 @@ mod tests {
         assert_eq!(write(folder.path(), replace).unwrap().fate, ExportFate::Replaced);
         assert!(fs::read_to_string(&path).unwrap().starts_with(LINES[0]));
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_is_added_through_a_link_goes_to_its_file_which_keeps_its_rights() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = write(folder.path(), WriteOptions::default()).unwrap().path;
+        let (whole, real) = (fs::read_to_string(&path).unwrap(), folder.path().join("real"));
+        fs::write(&real, &whole[..LINES[0].len() + 1]).unwrap();
+        fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("../real", &path).unwrap();
+        let append = WriteOptions { existing: Existing::Append, ..WriteOptions::default() };
+        assert_eq!(write(folder.path(), append).unwrap().fate, ExportFate::Extended { from: 0 });
+        assert_eq!(fs::read_to_string(&real).unwrap(), whole);
+        assert!(path.symlink_metadata().unwrap().is_symlink() && mode(&real) == 0o640);
     }
 
     #[test]

@@ -43,7 +43,6 @@
 mod cell;
 mod connection;
 mod database;
-mod draft;
 mod event_columns;
 mod fault;
 mod header_columns;
@@ -57,6 +56,7 @@ mod rows;
 mod schema;
 mod session;
 mod source_file;
+mod target;
 mod writer;
 
 pub use database::Database;

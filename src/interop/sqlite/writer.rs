@@ -14,14 +14,15 @@ use rusqlite::backup::{Backup, StepResult};
 
 use super::connection::{self, Access};
 use super::database::{Database, Tables};
-use super::draft::Draft;
 use super::fault::During;
 use super::header_columns::HeaderColumns;
 use super::put::Put;
 use super::put_session::PutSession;
 use super::schema::{self, Layout};
 use super::source_file::Stamp;
+use super::target::{self, LOGS};
 use crate::event::{Event, Header};
+use crate::interop::draft::Draft;
 use crate::{Error, ErrorKind, Result};
 
 /// How databases are written.
@@ -62,9 +63,10 @@ impl Writer {
     /// (kind `Locked`); failed writes.
     pub fn create(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self> {
         let target = path.as_ref().to_path_buf();
-        let draft = Draft::create(&target, options.replace)?;
+        target::refuse(&target, options.replace)?;
+        let (draft, _) = Draft::create(&target, LOGS)?;
         let connection = open_draft(&draft)?;
-        connection.execute_batch(schema::CREATE).during("create", &draft.path)?;
+        connection.execute_batch(schema::CREATE).during("create", draft.path())?;
         Ok(Self { connection, draft, target, options, lines: false, copied: None })
     }
 
@@ -78,13 +80,14 @@ impl Writer {
         let path = path.as_ref();
         let target = fs::canonicalize(path).map_err(|error| Error::io("open", path, error))?;
         let options = SqliteOptions { replace: true, ..options };
-        let draft = Draft::create(&target, true)?;
+        target::refuse(&target, true)?;
+        let (draft, _) = Draft::create(&target, LOGS)?;
         let before = Stamp::at(&target)?;
         let mode = fs::metadata(&target).map_err(|error| Error::io("look at", &target, error))?.permissions();
         let source = Database::open(&target)?;
         let lines = if source.is_empty() {
             let connection = open_draft(&draft)?;
-            connection.execute_batch(schema::CREATE).during("create", &draft.path)?;
+            connection.execute_batch(schema::CREATE).during("create", draft.path())?;
             false
         } else {
             copy(&source, &draft)?
@@ -107,7 +110,7 @@ impl Writer {
         header: &Header,
         events: impl IntoIterator<Item = Result<Event>>,
     ) -> Result<Put> {
-        let path = &self.draft.path;
+        let path = self.draft.path();
         let transaction = self.connection.unchecked_transaction().during("begin in", path)?;
         let (put, lines) = {
             let mut session = PutSession {
@@ -135,15 +138,20 @@ impl Writer {
     /// it; failed writes. What was there is untouched then.
     pub fn finish(self) -> Result<WrittenDatabase> {
         let Self { connection, draft, target, options, copied, .. } = self;
-        connection.close().map_err(|(_, error)| error).during("close", &draft.path)?;
-        if let Some((stamp, _)) = &copied
-            && Stamp::at(&target)? != Some(*stamp)
-        {
-            let text = format!("{} was changed since it was copied; it was not touched", target.display());
-            return Err(Error::new(ErrorKind::Conflict, text));
-        }
-        check_draft(&draft.path)?;
-        let bytes = draft.publish(options.replace, copied.map(|(_, mode)| mode))?;
+        connection.close().map_err(|(_, error)| error).during("close", draft.path())?;
+        check_draft(draft.path())?;
+        let (stamp, mode) = copied.unzip();
+        let bytes = draft.publish(options.replace, mode, || {
+            target::refuse(&target, options.replace)?;
+            match stamp {
+                Some(stamp) if Stamp::at(&target)? != Some(stamp) => {
+                    let text =
+                        format!("{} was changed since it was copied; it was not touched", target.display());
+                    Err(Error::new(ErrorKind::Conflict, text))
+                }
+                _ => Ok(()),
+            }
+        })?;
         Ok(WrittenDatabase { path: target, bytes })
     }
 }
@@ -158,7 +166,7 @@ impl fmt::Debug for Writer {
 }
 
 fn open_draft(draft: &Draft) -> Result<Connection> {
-    connection::open(&draft.path, Access::Draft).during("open", &draft.path)
+    connection::open(draft.path(), Access::Draft).during("open", draft.path())
 }
 
 /// Copies `source` into the draft; whether it has our table of lines.
@@ -170,9 +178,9 @@ fn copy(source: &Database, draft: &Draft) -> Result<bool> {
         let backup = Backup::new(tables.connection, &mut target).during("copy", tables.path)?;
         while backup.step(1 << 10).during("copy", tables.path)? != StepResult::Done {}
         drop(backup);
-        target.close().map_err(|(_, error)| error).during("close", &draft.path)?;
+        target.close().map_err(|(_, error)| error).during("close", draft.path())?;
     }
-    leave_wal_mode(&draft.path)?;
+    leave_wal_mode(draft.path())?;
     source.check_unchanged()?;
     let connection = open_draft(draft)?;
     let found: String = connection
