@@ -28,6 +28,8 @@ pub struct Import {
     /// None in a rehearsal.
     sink: Option<Sink>,
     refused: Option<Error>,
+    /// The session is stored with a header that says the same but is another text.
+    other_header: bool,
 }
 
 /// What an import came to.
@@ -89,6 +91,7 @@ impl Import {
         check_header(&header)?;
         let claim = live.claim(header.id())?;
         let found = find(engine, &header)?;
+        let other_header = found.has_other_header(&header);
         let (known, pin, dense, opening) = match found {
             Found::New => (None, None, engine.log.allocate_dense()?, Opening::Create),
             Found::Own(known, dense) => {
@@ -110,26 +113,29 @@ impl Import {
         let id = header.id().to_owned();
         let sink = Sink { engine: Arc::clone(engine), stage, header, dense, _claim: claim, _pin: pin };
         let fold = SeedFold::new(engine.invariants);
-        Ok(Self { id, known, fold, sink: Some(sink), refused: None })
+        Ok(Self { id, known, fold, sink: Some(sink), refused: None, other_header })
     }
 
     /// The same, and nothing is written: what the store would do, and refuse.
     pub(super) fn rehearse(engine: &Engine, live: &Arc<LiveTable>, header: &Header) -> Result<Self> {
         check_header(header)?;
         drop(live.claim(header.id())?);
-        let known = match find(engine, header)? {
+        let found = find(engine, header)?;
+        let other_header = found.has_other_header(header);
+        let known = match found {
             Found::New => None,
             Found::Own(known, _) => Some((Role::Own, known)),
             Found::Parent(known, ..) => Some((Role::Parent, known)),
         };
-        Ok(Self { known, ..Self::offline(header)? })
+        Ok(Self { known, other_header, ..Self::offline(header)? })
     }
 
     /// A rehearsal for an empty store.
     pub(crate) fn offline(header: &Header) -> Result<Self> {
         check_header(header)?;
         let fold = SeedFold::new(Invariants::Off);
-        Ok(Self { id: header.id().to_owned(), known: None, fold, sink: None, refused: None })
+        let id = header.id().to_owned();
+        Ok(Self { id, known: None, fold, sink: None, refused: None, other_header: false })
     }
 
     /// Refuses a session that comes after one of its id whose header is `told`, as one that is stored would be.
@@ -176,6 +182,12 @@ impl Import {
         let Some(sink) = &mut self.sink else { return Ok(()) };
         sink.stage = Stage::new(Arc::clone(&sink.engine), sink.dense, sink.header.clone(), Opening::Create);
         known.first(count).try_for_each(|event| sink.stage.push(&event?))
+    }
+
+    /// Whether the session is stored already with a header that says the same in another text: it stays as it is.
+    #[must_use]
+    pub fn has_other_header(&self) -> bool {
+        self.other_header
     }
 
     /// How many events it has so far.
@@ -254,6 +266,12 @@ enum Found {
     Own(Known, u64),
     /// The events that it says it inherited, their session's number, and the record that refers to them.
     Parent(Known, u64, Opening),
+}
+
+impl Found {
+    fn has_other_header(&self, header: &Header) -> bool {
+        matches!(self, Self::Own(known, _) if known.header().is_ok_and(|stored| stored.to_line() != header.to_line()))
+    }
 }
 
 fn find(engine: &Engine, header: &Header) -> Result<Found> {

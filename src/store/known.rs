@@ -11,7 +11,7 @@ use super::stat::header_of;
 
 /// The stored events that an incoming session is compared with.
 pub(super) struct Known {
-    id: String,
+    entry: SessionEntry,
     place: Place,
     events: Events,
     next: u64,
@@ -31,14 +31,18 @@ pub(super) enum Match {
 impl Known {
     /// The first `end` events of `entry`.
     pub(super) fn new(log: &Log, entry: SessionEntry, end: u64) -> Self {
-        let id = entry.id.to_string();
-        let place = Place::stored(log.clone(), entry, end);
-        Self { id, events: place.read_from(0), place, next: 0 }
+        let place = Place::stored(log.clone(), entry.clone(), end);
+        Self { entry, events: place.read_from(0), place, next: 0 }
     }
 
     /// The session's id.
     pub(super) fn id(&self) -> &str {
-        &self.id
+        &self.entry.id
+    }
+
+    /// The session's header.
+    pub(super) fn header(&self) -> Result<Header> {
+        header_of(&self.entry)
     }
 
     /// How many events there are.
@@ -57,12 +61,15 @@ impl Known {
             return Ok(Match::Behind);
         }
         let Some(stored) = self.events.next() else {
-            let text = format!("the stored session {:?} ends before event {}", self.id, self.next);
+            let text = format!("the stored session {:?} ends before event {}", self.entry.id, self.next);
             return Err(Error::new(ErrorKind::Internal, text));
         };
         let stored = stored.map_err(|error| {
             let kind = error.kind();
-            error.wrap(kind, format!("compare event {} with the stored session {:?}", self.next, self.id))
+            error.wrap(
+                kind,
+                format!("compare event {} with the stored session {:?}", self.next, self.entry.id),
+            )
         })?;
         self.next += 1;
         Ok(if stored == *event { Match::Same } else { Match::Differs })

@@ -171,6 +171,30 @@ fn a_dry_run_knows_what_came_before_in_the_same_run() {
     assert_eq!(results(&run("--dry-run").0)[0], ("p".to_owned(), "unchanged".to_owned()));
 }
 
+#[test]
+fn a_header_that_says_more_than_the_stored_one_is_told() {
+    let tool = Tool::new();
+    tool.file("1", session("s", "", 2));
+    tool.file("2", session("s", r#","origin":"x""#, 3));
+    let run = |flag: &str, files: &[&str]| {
+        let words = ["import", "--json", flag].into_iter().filter(|word| !word.is_empty());
+        tool.run(words.chain(files.iter().copied())).exits(0)
+    };
+    let both = run("--dry-run", &["1", "2"]).json();
+    assert_eq!(
+        (&both[1]["result"], both[1]["remarks"].as_array().map(Vec::len)),
+        (&json!("extended"), Some(1))
+    );
+    assert_eq!(run("", &["1"]).one()["remarks"], Value::Null);
+    for (flag, result) in [("--dry-run", "extended"), ("", "extended"), ("", "unchanged")] {
+        let ran = run(flag, &["2"]);
+        assert!(ran.err.contains("the stored header stays"), "{}", ran.err);
+        let done = ran.one();
+        assert_eq!((&done["result"], done["remarks"].as_array().map(Vec::len)), (&json!(result), Some(1)));
+    }
+    assert_eq!(run("", &["1"]).one()["remarks"], Value::Null);
+}
+
 /// So much new does not fit into one batch, so nothing of it may be written before all of it was read.
 #[test]
 fn a_long_version_that_is_refused_at_its_end_leaves_the_known_session_alone() {

@@ -104,8 +104,8 @@ impl<'a> Known<'a> {
                 }
             },
         };
-        let id = self.told.header.id().to_owned();
-        Ok(Comparison { offer, role: self.role, id, next: 0, end: self.end, is_other: false })
+        let header = self.told.header.clone();
+        Ok(Comparison { offer, role: self.role, header, next: 0, end: self.end, is_other: false })
     }
 }
 
@@ -113,7 +113,7 @@ impl<'a> Known<'a> {
 pub(super) struct Comparison<'a> {
     offer: Box<dyn Offer + 'a>,
     role: Role,
-    id: String,
+    header: Header,
     next: u64,
     end: u64,
     /// The child goes its own way before the end of what it says it inherited.
@@ -129,11 +129,16 @@ impl Comparison<'_> {
         self.next += 1;
         if self.offer.next_event()?.as_ref() != Some(event) {
             match self.role {
-                Role::Own => return Err(Import::differs(&self.id, event.seq())),
+                Role::Own => return Err(Import::differs(self.header.id(), event.seq())),
                 Role::Parent => self.is_other = true,
             }
         }
         Ok(())
+    }
+
+    /// Whether it is the session itself with a header that is another text.
+    pub(super) fn has_other_header(&self, header: &Header) -> bool {
+        self.role == Role::Own && self.header.to_line() != header.to_line()
     }
 
     /// What would become of the session, of which `events` came.
@@ -142,7 +147,7 @@ impl Comparison<'_> {
             Role::Own if events <= self.end => Fate::Unchanged { stored: self.end },
             Role::Own => Fate::Extended { from: self.end },
             Role::Parent if self.is_other || events < self.end => Fate::Created,
-            Role::Parent => Fate::Forked { parent: self.id, inherited: self.end },
+            Role::Parent => Fate::Forked { parent: self.header.id().to_owned(), inherited: self.end },
         }
     }
 }

@@ -111,11 +111,16 @@ fn take(
     {
         return Err(refusal(path, &header, hole, &verdict));
     }
+    let mut remarks = offer.remarks();
+    if import.has_other_header() || comparison.is_some_and(|other| other.has_other_header(&header)) {
+        let text = "its header has other fields, or spells them otherwise, than the stored one; the stored header stays";
+        remarks.push(text.to_owned());
+    }
     let (mut notes, note_count) = (import.violations().to_vec(), import.violation_count());
     notes.truncate(KEPT_NOTES);
     let fate = import.publish(Durability::Accepted).map_err(named)?;
     let (id, header_notes) = (header.id().to_owned(), offer.header_notes().to_vec());
-    Ok(Imported { id, fate, verdict, header_notes, remarks: offer.remarks(), notes, note_count })
+    Ok(Imported { id, fate, verdict, header_notes, remarks, notes, note_count })
 }
 
 /// Where an event stands that is not taken, and which rule it breaks.
