@@ -5,27 +5,28 @@
 
 use std::sync::Arc;
 
+use super::exact::Text;
 use super::json::{JsonText, Scanner};
 use super::stored::Event;
 use super::{EventType, SurfaceOp, Time};
 
-/// Digits of a number that every reader of JSON takes as it is.
-const SAFE_DIGITS: usize = 15;
+/// The first number that not every reader of JSON takes as it is spelled.
+const UNSAFE: u64 = 1_000_000_000_000_000;
 
 /// The event of `line`, if the line is spelled canonically.
 pub(super) fn parse(line: &str) -> Option<Event> {
-    let mut rest = Rest { line, at: 0 };
-    rest.skip("{\"type\":\"")?;
-    let event_type = rest.name()?;
-    rest.skip("\",\"seq\":")?;
-    let seq = rest.number()?;
-    rest.skip(",\"time\":")?;
-    let time = rest.number()?;
-    rest.skip(",\"data\":")?;
-    let data = rest.value()?;
-    let sources = if rest.skip(",\"sourceEventSeqs\":[").is_some() { Some(rest.list()?) } else { None };
-    let surface_op = if rest.skip(",\"surfaceOp\":").is_some() { Some(rest.surface_op()?) } else { None };
-    (rest.left() == "}").then(|| Event {
+    let mut text = Text { rest: line };
+    text.skip("{\"type\":\"")?;
+    let event_type = name(&mut text)?;
+    text.skip("\",\"seq\":")?;
+    let seq = number(&mut text)?;
+    text.skip(",\"time\":")?;
+    let time = number(&mut text)?;
+    text.skip(",\"data\":")?;
+    let data = value(&mut text)?;
+    let sources = if text.skip(",\"sourceEventSeqs\":[").is_some() { Some(list(&mut text)?) } else { None };
+    let surface_op = if text.skip(",\"surfaceOp\":").is_some() { Some(op(&mut text)?) } else { None };
+    (text.rest == "}").then(|| Event {
         seq,
         time: Time::from_millis(time.cast_signed()),
         event_type: EventType::from(event_type),
@@ -37,83 +38,53 @@ pub(super) fn parse(line: &str) -> Option<Event> {
     })
 }
 
-/// The part of a line that was not matched yet.
-struct Rest<'a> {
-    line: &'a str,
-    at: usize,
+/// A name that has one spelling only.
+fn name<'a>(text: &mut Text<'a>) -> Option<&'a str> {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'-' | b'_' | b'.' | b':');
+    text.take(text.rest.bytes().take_while(plain).count())
 }
 
-impl<'a> Rest<'a> {
-    fn left(&self) -> &'a str {
-        self.line.get(self.at..).unwrap_or_default()
-    }
+fn number(text: &mut Text<'_>) -> Option<u64> {
+    text.number().filter(|number| *number < UNSAFE)
+}
 
-    fn skip(&mut self, expected: &str) -> Option<()> {
-        self.left().starts_with(expected).then(|| self.at += expected.len())
+/// A JSON value without white space before it, and without a line break between its tokens.
+fn value<'a>(text: &mut Text<'a>) -> Option<&'a str> {
+    let mut scanner = Scanner::new(text.rest);
+    if matches!(scanner.peek()?, b' ' | b'\t' | b'\r' | b'\n') {
+        return None;
     }
-
-    fn take(&mut self, length: usize) -> Option<&'a str> {
-        let taken = self.left().get(..length)?;
-        self.at += length;
-        Some(taken)
+    scanner.value(1).ok()?;
+    if scanner.saw_line_break() {
+        return None;
     }
+    text.take(scanner.at())
+}
 
-    /// A name that has one spelling only.
-    fn name(&mut self) -> Option<&'a str> {
-        let plain =
-            |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'-' | b'_' | b'.' | b':');
-        self.take(self.left().bytes().take_while(plain).count())
+/// Numbers up to the bracket that ends them, which is taken.
+fn list(text: &mut Text<'_>) -> Option<Arc<[u64]>> {
+    let mut list = Vec::new();
+    if text.skip("]").is_some() {
+        return Some(list.into());
     }
-
-    /// A whole number without sign and leading zeros.
-    fn number(&mut self) -> Option<u64> {
-        let length = self.left().bytes().take_while(u8::is_ascii_digit).count();
-        let digits = self.take(length)?;
-        let leading_zero = length > 1 && digits.starts_with('0');
-        if length == 0 || length > SAFE_DIGITS || leading_zero {
-            return None;
-        }
-        digits.parse().ok()
-    }
-
-    /// A JSON value without white space before it, and without a line break between its tokens.
-    fn value(&mut self) -> Option<&'a str> {
-        let mut scanner = Scanner::new(self.left());
-        if matches!(scanner.peek()?, b' ' | b'\t' | b'\r' | b'\n') {
-            return None;
-        }
-        scanner.value(1).ok()?;
-        if scanner.saw_line_break() {
-            return None;
-        }
-        self.take(scanner.at())
-    }
-
-    /// Numbers up to the bracket that ends them, which is taken.
-    fn list(&mut self) -> Option<Arc<[u64]>> {
-        let mut list = Vec::new();
-        if self.skip("]").is_some() {
-            return Some(list.into());
-        }
-        loop {
-            list.push(self.number()?);
-            match self.take(1)? {
-                "," => {}
-                "]" => return Some(list.into()),
-                _ => return None,
-            }
+    loop {
+        list.push(number(text)?);
+        match text.take(1)? {
+            "," => {}
+            "]" => return Some(list.into()),
+            _ => return None,
         }
     }
+}
 
-    fn surface_op(&mut self) -> Option<SurfaceOp> {
-        if self.skip("\"append\"").is_some() {
-            return Some(SurfaceOp::Append);
-        }
-        self.skip("{\"op\":\"replace\",\"start\":")?;
-        let start = self.number()?;
-        self.skip(",\"end\":")?;
-        let end = self.number()?;
-        self.skip("}")?;
-        Some(SurfaceOp::Replace { start, end })
+fn op(text: &mut Text<'_>) -> Option<SurfaceOp> {
+    if text.skip("\"append\"").is_some() {
+        return Some(SurfaceOp::Append);
     }
+    text.skip("{\"op\":\"replace\",\"start\":")?;
+    let start = number(text)?;
+    text.skip(",\"end\":")?;
+    let end = number(text)?;
+    text.skip("}")?;
+    Some(SurfaceOp::Replace { start, end })
 }

@@ -3,7 +3,7 @@
 //! [`recognise`] matches the exact canonical text and nothing near it, so that what it accepts can be rendered again
 //! byte for byte, and has no member twice. Strings are the bytes between the quotes as they were spelled.
 
-use super::json::closing_quote;
+use super::exact::Text;
 
 /// A chunk's data, its strings as spelled between their quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,48 +124,4 @@ pub(crate) fn push_number(out: &mut String, mut value: u64) {
 fn digit(value: u64) -> u8 {
     let [low, ..] = value.to_le_bytes();
     b'0' + low
-}
-
-/// The part of a text that was not matched yet.
-struct Text<'a> {
-    rest: &'a str,
-}
-
-impl<'a> Text<'a> {
-    fn skip(&mut self, expected: &str) -> Option<()> {
-        self.rest = self.rest.strip_prefix(expected)?;
-        Some(())
-    }
-
-    /// `key`, then a string's bytes up to its closing quote, which is taken too; nothing is taken without `key`.
-    fn member(&mut self, key: &str) -> Option<&'a str> {
-        self.skip(key)?;
-        self.string()
-    }
-
-    fn string(&mut self) -> Option<&'a str> {
-        let end = closing_quote(self.rest.as_bytes())?;
-        let (inner, quoted) = self.rest.split_at_checked(end)?;
-        self.rest = quoted.strip_prefix('"')?;
-        Some(inner)
-    }
-
-    /// A whole number spelled as `push_number` spells it.
-    fn number(&mut self) -> Option<u64> {
-        let mut value = 0u64;
-        let mut digits = 0usize;
-        for byte in self.rest.bytes() {
-            if !byte.is_ascii_digit() {
-                break;
-            }
-            value = value.checked_mul(10)?.checked_add(u64::from(byte - b'0'))?;
-            digits += 1;
-        }
-        let leading_zero = digits > 1 && self.rest.starts_with('0');
-        if digits == 0 || leading_zero {
-            return None;
-        }
-        self.rest = self.rest.get(digits..)?;
-        Some(value)
-    }
 }

@@ -12,6 +12,7 @@ pub(crate) mod chunk_text;
 mod compile_fail;
 mod derive;
 mod envelope;
+mod exact;
 mod header;
 mod invariants;
 mod json;

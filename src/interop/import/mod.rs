@@ -119,14 +119,18 @@ impl<'a> Importer<'a> {
             && self.could_come_in_pieces(store, item)
         {
             // It is read once before anything of it is written: what is refused at its end leaves the store as it was.
-            let mut rehearsal = Self::new(Target::Rehearsal(Some(store)), self.options);
-            let imported = rehearsal.take(item, &mut |read| progress(read / 2))?;
+            let (dry, mut rehearsal) = (Target::Rehearsal(Some(store)), Rehearsal::default());
+            let imported = self.read(dry, &mut rehearsal, item, &mut |read| progress(read / 2))?;
             if !matches!(imported.fate, Fate::Extended { .. }) {
                 return Ok(imported);
             }
-            return self.take_read(item, &mut |read| progress((item.bytes / 2).saturating_add(read / 2)));
+            let mut second = |read| progress((item.bytes / 2).saturating_add(read / 2));
+            return self.read(self.target, &mut rehearsal, item, &mut second);
         }
-        self.take_read(item, progress)
+        let mut rehearsal = std::mem::take(&mut self.rehearsal);
+        let imported = self.read(self.target, &mut rehearsal, item, progress);
+        self.rehearsal = rehearsal;
+        imported
     }
 
     /// Whether it is a known session that may have more new events than fit into one batch.
@@ -136,8 +140,15 @@ impl<'a> Importer<'a> {
         bytes > Import::AT_ONCE_BYTES / EXPANDED && item.id.as_ref().is_some_and(is_stored)
     }
 
-    fn take_read(&mut self, item: &Item, progress: &mut dyn FnMut(u64)) -> Result<Imported> {
-        let way = Way { target: self.target, options: self.options, rehearsal: &mut self.rehearsal };
+    /// Reads the session of `item` once, on its way to `target`.
+    fn read(
+        &mut self,
+        target: Target<'a>,
+        rehearsal: &mut Rehearsal,
+        item: &Item,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Imported> {
+        let way = Way { target, options: self.options, rehearsal };
         match &item.kind {
             Kind::Jsonl => {
                 let mut reader = Reader::open(&item.path)?;
