@@ -330,3 +330,17 @@ fn an_import_that_is_killed_goes_on_where_it_was() {
     }
     assert!(tool.run(["verify"]).exits(0).out.is_empty());
 }
+
+/// A file that is large enough to be read ahead of what takes its events.
+#[test]
+fn a_refused_event_far_down_a_large_file_is_named_with_its_line() {
+    let tool = Tool::new();
+    let text = "y".repeat(1000);
+    let mut lines = vec![header("far", "")];
+    lines.extend((0..2000).map(|seq| message(seq, &text)));
+    lines[1501] = lines[1501].replace(r#","surfaceOp":"append""#, "");
+    tool.file("far.jsonl", lines_of(&lines));
+    let refused = tool.run(["import", "far.jsonl"]).exits(1);
+    assert!(refused.err.contains("far.jsonl line 1502 breaks I2"), "{}", refused.err);
+    assert!(tool.run(["ls"]).exits(0).out.is_empty());
+}

@@ -113,6 +113,13 @@ fn a_child_with_its_parents_events_refers_to_them() {
     assert_eq!(ids, ["child"]);
     // Large children are staged as references too.
     let large = with((0..400).map(|_| user(&text)).collect());
+    let mut import = store.import(header("large")).unwrap();
+    large.iter().for_each(|event| import.push(event).unwrap());
+    store.flush().unwrap();
+    // Most of it is in the log by now, and nobody sees it, a power cut included.
+    assert!(store.stat("large").unwrap_err().is_not_found());
+    assert!(Sim::on(sim.disk.crash(4), 9).open().stat("large").unwrap_err().is_not_found());
+    drop(import);
     let published = both(&store, &header("large"), &large).unwrap();
     assert_eq!(published, Published::Forked { parent: "parent".to_owned(), inherited: 80 });
     assert_eq!(stored(&store, "large"), spelled(&large));
