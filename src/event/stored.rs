@@ -177,7 +177,7 @@ impl Event {
     }
 
     /// The general way: any spelling.
-    fn parse_any_line(line: &str) -> Result<ParsedLine> {
+    pub(crate) fn parse_any_line(line: &str) -> Result<ParsedLine> {
         let envelope = Envelope::parse(line)?;
         let (event_type, seq, time, data) = required(&envelope)?;
         let mut faults = Vec::new();

@@ -58,8 +58,8 @@ macro_rules! replays {
         #[test]
         fn every_target_is_replayed() {
             let replayed = [$(stringify!($target)),+];
-            let targets = fuzzing::TARGETS.map(|(name, _)| name);
-            assert_eq!(replayed.as_slice(), targets.as_slice());
+            let targets: Vec<&str> = fuzzing::TARGETS.iter().map(|(name, _)| *name).collect();
+            assert_eq!(replayed.as_slice(), targets);
             for target in targets {
                 assert!(root("fuzz/fuzz_targets").join(target).with_extension("rs").exists(), "{target}");
             }
@@ -68,7 +68,8 @@ macro_rules! replays {
 }
 
 replays! {
-    directory_open frame_decode index_open json_value jsonl_import record_decode segment_scan store_open
+    directory_open frame_decode index_open json_value jsonl_import packed_chunk record_decode round_trip segment_scan
+    sqlite_import store_open surface_fold transcript
 }
 
 #[test]

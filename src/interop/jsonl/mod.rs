@@ -18,6 +18,8 @@ mod writer;
 pub(super) use ahead::read_ahead;
 pub use export::{Exported, export_session, export_session_with};
 pub use lines::MAX_LINE_BYTES;
+#[cfg(feature = "testing")]
+pub(crate) use packed::PackedRow;
 pub use path::{MAX_FILE_NAME_BYTES, bucket_name, file_name, session_path};
 pub use reader::Reader;
 pub use writer::{WriteOptions, WrittenFile, write_file};

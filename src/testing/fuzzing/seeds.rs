@@ -1,6 +1,8 @@
-//! Inputs to start from: the golden vectors of `format-spec/` and pieces of freshly made small stores.
+//! Inputs to start from: the golden vectors of `format-spec/`, pieces of freshly made small stores, and, for what reads an
+//! input as choices, drawn bytes.
 
 use super::small_store::small_store;
+use crate::testing::Random;
 
 /// A first input of a target.
 pub struct Seed {
@@ -23,6 +25,7 @@ pub fn seeds(vectors: &[(String, Vec<u8>)]) -> Vec<Seed> {
         of_store(&mut seeds, which);
     }
     of_text(&mut seeds);
+    of_grammars(&mut seeds);
     seeds
 }
 
@@ -110,4 +113,33 @@ fn of_text(seeds: &mut Vec<Seed>) {
         br#"{"seq":0, "type":"odd","time":-1.50e2,"data":[1, "\ud800",{"a":{}},null,true],"more":null}"#;
     put(seeds, "json_value", "odd", odd, &[]);
     put(seeds, "json_value", "header", header.trim_end().as_bytes(), &[]);
+}
+
+/// The targets whose input is a list of choices: drawn ones lead everywhere.
+const GRAMMARS: [(&str, &[u8], u64); 6] = [
+    ("packed_chunk", &[2], 40),
+    ("round_trip", &[20], 60),
+    ("sqlite_import", &[1], 30),
+    ("sqlite_import", &[2], 30),
+    ("surface_fold", &[], 60),
+    ("transcript", &[], 60),
+];
+
+fn of_grammars(seeds: &mut Vec<Seed>) {
+    for (target, front, count) in GRAMMARS {
+        for number in 0..count {
+            let mut random = Random::new(number ^ 0x6772);
+            let mut bytes = vec![0; 16 + random.index(900)];
+            random.fill(&mut bytes);
+            let name = format!("drawn-{}-{number}", front.first().copied().unwrap_or(0));
+            put(seeds, target, &name, front, &bytes);
+        }
+    }
+    for (number, line) in include_str!("session.jsonl").lines().enumerate() {
+        if let Some(data) = line.split_once("\"data\":").map(|(_, rest)| rest.trim_end_matches('}')) {
+            put(seeds, "packed_chunk", &format!("data-{number}"), &[0], format!("{data}}}}}").as_bytes());
+        }
+    }
+    let row = r#"{"type":"tool-call-chunks","seq0":3,"time0":10,"data":{"turn":1,"step":2,"index":0,"id":"c","name":"n","dt":[5],"args":["{","}"]}}"#;
+    put(seeds, "packed_chunk", "row", &[1], row.as_bytes());
 }

@@ -1,0 +1,7 @@
+//! Sessions through their files and back.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    sessionlog_fuzz::bounded(input, sessionlog::testing::fuzzing::round_trip);
+});

@@ -1,0 +1,7 @@
+//! SQLite databases.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    sessionlog_fuzz::bounded(input, sessionlog::testing::fuzzing::sqlite_import);
+});

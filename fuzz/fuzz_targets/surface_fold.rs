@@ -1,0 +1,7 @@
+//! The surface against a list.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    sessionlog_fuzz::bounded(input, sessionlog::testing::fuzzing::surface_fold);
+});
