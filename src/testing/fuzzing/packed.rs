@@ -27,6 +27,18 @@ pub fn packed_chunk(input: &[u8]) {
     }
 }
 
+/// Kinds of chunks and what they hold.
+const KINDS: [(&str, &[&str]); 7] = [
+    ("text-delta", &["text"]),
+    ("reasoning-delta", &["text"]),
+    ("tool-call-delta", &["id", "argumentsDelta"]),
+    ("tool-call-delta", &["id", "name", "argumentsDelta"]),
+    ("block-start", &["blockType"]),
+    ("other", &["text"]),
+    ("text\\u002ddelta", &["text"]),
+];
+const KEYS: [&str; 6] = ["text", "id", "name", "argumentsDelta", "blockType", "more"];
+
 /// A chunk's data, spelled as usual but for what the input says.
 fn spell(input: &mut Input<'_>) -> String {
     let odd = input.u8();
@@ -37,17 +49,13 @@ fn spell(input: &mut Input<'_>) -> String {
     number(input, &mut out);
     out.push_str(if odd & 0x42 == 0x42 { ", \"step\":" } else { ",\"step\":" });
     number(input, &mut out);
-    let kinds =
-        ["text-delta", "reasoning-delta", "tool-call-delta", "block-start", "other", "text\\u002ddelta"];
-    out.push_str(&format!(
-        ",\"chunk\":{{\"type\":\"{}\",\"index\":",
-        grammar::pick(input, &kinds).unwrap_or("x")
-    ));
+    let (kind, usual) = grammar::pick(input, &KINDS).unwrap_or(("x", &[]));
+    out.push_str(&format!(",\"chunk\":{{\"type\":\"{kind}\",\"index\":"));
     number(input, &mut out);
-    for _ in 0..odd >> 6 {
-        let keys = ["text", "id", "name", "argumentsDelta", "blockType", "more"];
-        out.push_str(&format!(",\"{}\":", grammar::pick(input, &keys).unwrap_or("x")));
-        if odd & 0x20 != 0 { grammar::value(input, &mut out) } else { grammar::string(input, &mut out) }
+    let drawn: Vec<&str> = (0..odd >> 6).filter_map(|_| grammar::pick(input, &KEYS)).collect();
+    for key in if odd & 0x10 != 0 { &drawn } else { usual } {
+        out.push_str(&format!(",\"{key}\":"));
+        if odd & 0x2C == 0x2C { grammar::value(input, &mut out) } else { grammar::string(input, &mut out) }
     }
     out.push_str("}}");
     out
