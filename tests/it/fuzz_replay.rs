@@ -9,6 +9,7 @@ use sessionlog::testing::SeededRuntime;
 use sessionlog::testing::fuzzing::{self, Body, Crowd};
 
 use super::counting_allocator::most_allocated;
+use super::vectors;
 
 fn root(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)
@@ -173,13 +174,56 @@ fn the_counter_counts() {
     assert!((3 << 19..(3 << 19) + 4096).contains(&most), "{most}");
 }
 
+/// Larger files make a fuzzer slow.
+const LARGEST_SEED: usize = 128 << 10;
+
+/// Files of the shared folder, where it is there, as inputs: those of the reference implementation and transcripts of
+/// others. They stay in `fuzz/corpus`, of which nothing is committed.
+fn shared_seeds() -> Vec<(&'static str, String, Vec<u8>)> {
+    let mut seeds = Vec::new();
+    for (folder, target, front) in [
+        ("jsonl", "jsonl_import", None),
+        ("../corpus/dsh", "jsonl_import", None),
+        ("sqlite", "sqlite_import", Some(0)),
+        ("../corpus", "json_value", None),
+    ] {
+        let Some(folder) = vectors::shared_path(folder) else { continue };
+        for (name, bytes) in all_files(&folder, 0) {
+            if target == "json_value" {
+                let lines =
+                    bytes.split(|byte| *byte == b'\n').filter(|line| line.len() > 1).take(20).enumerate();
+                seeds.extend(lines.map(|(at, line)| (target, format!("{name}-{at}"), line.to_vec())));
+            } else {
+                seeds.push((target, name, front.into_iter().chain(bytes).collect()));
+            }
+        }
+    }
+    seeds.retain(|(_, _, bytes)| bytes.len() <= LARGEST_SEED);
+    seeds
+}
+
+/// The files below `folder`, under names without slashes.
+fn all_files(folder: &Path, depth: u8) -> Vec<(String, Vec<u8>)> {
+    let mut found = files(folder);
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap()) {
+        if depth < 6 && entry.file_type().unwrap().is_dir() {
+            let name = entry.file_name().into_string().unwrap();
+            let below = all_files(&entry.path(), depth + 1);
+            found.extend(below.into_iter().map(|(file, bytes)| (format!("{name}-{file}"), bytes)));
+        }
+    }
+    found
+}
+
 /// Writes the seeds where `cargo fuzz` looks for them; see `fuzz/README.md`.
 #[test]
 #[ignore = "writes files: run by name before fuzzing"]
 fn write_fuzz_seeds() {
-    for seed in fuzzing::seeds(&files(&root("format-spec/vectors"))) {
-        let folder = root("fuzz/corpus").join(seed.target);
+    let own = fuzzing::seeds(&files(&root("format-spec/vectors")));
+    let own = own.into_iter().map(|seed| (seed.target, seed.name, seed.bytes));
+    for (target, name, bytes) in own.chain(shared_seeds()) {
+        let folder = root("fuzz/corpus").join(target);
         fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join(&seed.name), &seed.bytes).unwrap();
+        fs::write(folder.join(name), bytes).unwrap();
     }
 }
