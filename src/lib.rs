@@ -63,6 +63,11 @@ pub mod event;
 mod format;
 pub mod interop;
 mod log;
+#[cfg(feature = "mutation")]
+pub mod mutation;
+#[cfg(not(feature = "mutation"))]
+#[allow(unreachable_pub)] // It is public with the feature.
+mod mutation;
 pub mod rt;
 mod store;
 #[cfg(feature = "testing")]

@@ -2,6 +2,7 @@
 //! recycled or resurrected bytes never validate (F7). Never: a defence against an adversary who writes the files.
 
 use super::lsn::{Binding, Lsn};
+use crate::mutation::{self, Mutation};
 use crc32fast::Hasher;
 
 /// CRC of `bytes`.
@@ -32,6 +33,7 @@ pub(crate) fn flipped_bit(bytes: &[u8], stored: u32) -> Option<usize> {
 
 /// What is XORed onto the CRC of a record, for its first byte's place and the epoch of its segment header. 24 bytes are hashed, so it may run under a lock.
 pub(crate) fn record_mix(lsn: Lsn, epoch: u64, salt: u64) -> u32 {
+    let (lsn, salt) = (place(lsn), salted(salt));
     let mut input = [0u8; 24];
     for (part, value) in input.as_chunks_mut::<8>().0.iter_mut().zip([lsn.0, epoch, salt]) {
         *part = value.to_le_bytes();
@@ -44,7 +46,7 @@ pub(crate) fn frame_header_crc(front: &[u8], extension: &[u8], binding: &Binding
     let mut hasher = Hasher::new();
     hasher.update(front);
     hasher.update(extension);
-    hasher.update(&binding.salt.to_le_bytes());
+    hasher.update(&salted(binding.salt).to_le_bytes());
     hasher.update(&binding.store.0);
     hasher.finalize()
 }
@@ -54,9 +56,17 @@ pub(crate) fn table_crc(table: &[u8], pad: &[u8], salt: u64, lsn: Lsn) -> u32 {
     let mut hasher = Hasher::new();
     hasher.update(table);
     hasher.update(pad);
-    hasher.update(&salt.to_le_bytes());
-    hasher.update(&lsn.0.to_le_bytes());
+    hasher.update(&salted(salt).to_le_bytes());
+    hasher.update(&place(lsn).0.to_le_bytes());
     hasher.finalize()
+}
+
+fn place(lsn: Lsn) -> Lsn {
+    if mutation::is_on(Mutation::UnboundRecords) { Lsn::NONE } else { lsn }
+}
+
+fn salted(salt: u64) -> u64 {
+    if mutation::is_on(Mutation::IgnoreSalt) { 0 } else { salt }
 }
 
 /// CRC over the stored CRC fields of a frame's records, fed one after the other.

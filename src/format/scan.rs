@@ -10,6 +10,7 @@ use super::frame::{FrameFault, FrameHeader, may_start_at};
 use super::lsn::{Binding, Lsn};
 use super::record::{self, RecordFault, RecordView};
 use super::varint;
+use crate::mutation::{self, Mutation};
 use std::fmt;
 use std::ops::Range;
 
@@ -75,20 +76,21 @@ pub(crate) fn read_frame<'a>(window: &'a [u8], at: Lsn, ctx: &ScanContext) -> Fr
 /// Whether a header whose CRC passed belongs at this place.
 fn belongs(header: &FrameHeader, at: Lsn, ctx: &ScanContext) -> Result<(), FrameFault> {
     let found = header.epoch;
-    if header.lsn != at {
+    if header.lsn != at && !mutation::is_on(Mutation::IgnoreFramePlace) {
         return Err(FrameFault::WrongPlace { found: header.lsn });
     }
-    if found < ctx.min_epoch {
+    let any_epoch = mutation::is_on(Mutation::IgnoreEpoch);
+    if found < ctx.min_epoch && !any_epoch {
         return Err(FrameFault::StaleEpoch { found });
     }
-    if found > ctx.max_epoch {
+    if found > ctx.max_epoch && !any_epoch {
         return Err(FrameFault::UnknownEpoch { found });
     }
     if let Some(expected) = ctx.chain {
-        if header.chain != expected {
+        if header.chain != expected && !mutation::is_on(Mutation::IgnoreChain) {
             return Err(FrameFault::Chain { expected, found: header.chain });
         }
-        if (header.kind == frame_kind::CONTINUE) != (found > ctx.min_epoch) {
+        if (header.kind == frame_kind::CONTINUE) != (found > ctx.min_epoch) && !any_epoch {
             return Err(FrameFault::EpochMark { found });
         }
     }
@@ -378,7 +380,8 @@ fn candidate(bytes: &[u8], lsn: Lsn, ctx: &ScanContext) -> Option<Candidate> {
     match FrameHeader::decode(bytes, &ctx.binding) {
         Ok((header, _)) => {
             let epochs = ctx.min_epoch..=ctx.max_epoch;
-            let here = header.lsn == lsn && epochs.contains(&header.epoch);
+            let here = header.lsn == lsn || mutation::is_on(Mutation::IgnoreFramePlace);
+            let here = here && (epochs.contains(&header.epoch) || mutation::is_on(Mutation::IgnoreEpoch));
             here.then_some(Candidate { lsn, header: Ok(header) })
         }
         Err(fault) if fault.is_unsupported() => Some(Candidate { lsn, header: Err(fault) }),

@@ -12,6 +12,7 @@ use crate::format::Lsn;
 use crate::format::blocks::Sink;
 use crate::format::directory::{DirEntry, RunFile, RunKey, RunRange, merge, write_run};
 use crate::format::names;
+use crate::mutation::{self, Mutation};
 
 use super::create::replace_with;
 use super::directory::{Directory, Run, broken_run, dir_entry, open_chain, open_run};
@@ -162,7 +163,8 @@ impl Shared {
         let range = RunRange { from: first.range.from, to: last.range.to };
         let files: Vec<&RunFile<Bytes>> = runs.iter().map(|run| &run.file).collect();
         // No entry is left out: a damaged segment may hold what refers to a deleted session (D6).
-        let merged = merge(&files, |_| true);
+        let merged =
+            merge(&files, |entry| !(entry.deleted && mutation::is_on(Mutation::TombstoneMergedAway)));
         let bytes = match merged {
             Ok(bytes) => bytes,
             Err(fault) => {
@@ -208,7 +210,9 @@ fn each_entry(changes: &Changes, take: &mut dyn FnMut(&DirEntry)) {
         while let Some(orphan) = orphans.next_if(|orphan| orphan.dense < *dense) {
             take(&dir_entry(&orphan));
         }
-        take(&dir_entry(&replayed.entry));
+        if !(replayed.entry.deleted && mutation::is_on(Mutation::TombstoneNotInRun)) {
+            take(&dir_entry(&replayed.entry));
+        }
     }
     orphans.for_each(|orphan| take(&dir_entry(&orphan)));
 }

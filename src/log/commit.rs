@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{ControlSlot, Lsn, PAGE, SegmentHeader, names};
+use crate::mutation::{self, Mutation};
 
 use super::commit_state::CommitState;
 use super::shared::Shared;
@@ -177,11 +178,21 @@ impl Shared {
                 let rest = usize::try_from(end.next_multiple_of(PAGE as u64) - end).unwrap_or(0);
                 let zeros = ZEROS.get(..rest).unwrap_or(&[]);
                 self.counters.wrote(frame.record_count(), bytes.len());
+                if mutation::is_on(Mutation::SyncBeforeWrite) {
+                    file.sync_data()?;
+                }
                 file.write_at(&[bytes, zeros], from)
             }
             Work::Sync { segment } => {
                 self.counters.syncs.add(1);
-                self.files.writable(*segment)?.sync_data()
+                if mutation::is_on(Mutation::NoDataSync) || mutation::is_on(Mutation::SyncBeforeWrite) {
+                    return Ok(());
+                }
+                let file = self.files.writable(*segment)?;
+                match file.sync_data() {
+                    Err(_) if mutation::is_on(Mutation::RetryFailedSync) => file.sync_data(),
+                    result => result,
+                }
             }
             Work::Start { header } => self.start_segment(header),
             Work::Control { slot } => self.put_control(slot),
@@ -193,15 +204,22 @@ impl Shared {
         self.check_lock()?;
         let file = self.files.prepared(number)?;
         file.write_at(&[&header.encode().0], 0)?;
-        file.sync_file()?;
+        if !mutation::is_on(Mutation::NoSyncAtRotation) {
+            file.sync_file()?;
+        }
         self.disk.rename(&names::prepared(number), &names::segment(number))?;
-        self.disk.sync_dir(names::SEGMENTS)?;
+        if !mutation::is_on(Mutation::NoDirSyncAtRotation) {
+            self.disk.sync_dir(names::SEGMENTS)?;
+        }
         self.files.started(number, file);
         self.segment_started(header)
     }
 
     /// D5: a lock file that was removed or replaced is noticed at rotation at the latest.
     fn check_lock(&self) -> Result<()> {
+        if mutation::is_on(Mutation::LockNotChecked) {
+            return Ok(());
+        }
         let lock = self.lock.lock().take();
         let valid = lock.as_ref().map_or(Ok(true), |lock| lock.still_valid());
         *self.lock.lock() = lock;

@@ -8,16 +8,16 @@
 //! never moves to another segment; after a fault nothing is written, synced or acknowledged any more (G5).
 
 mod marks;
+mod room;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{
-    Binding, ControlSlot, Ending, FIRST_FRAME, FrameBuilder, Lsn, SegmentHeader, StoreId, frame_kind,
-};
+use crate::format::{Binding, ControlSlot, FIRST_FRAME, FrameBuilder, Lsn, StoreId, frame_kind};
+use crate::mutation::{self, Mutation};
 
-use super::space::{NextSegment, Space};
+use super::space::Space;
 use super::types::Entry;
 use super::work::{InFlight, Item, Origin, Progress, Work};
 
@@ -142,65 +142,6 @@ impl CommitState {
         Ok(self.tail())
     }
 
-    /// Makes sure that the open group can take records of these lengths, rotating to the prepared segment when
-    /// the active one has no room left.
-    fn make_room(&mut self, lens: &[usize], privileged: bool) -> Result<()> {
-        if self.fits(lens, privileged)? { Ok(()) } else { self.rotate() }
-    }
-
-    /// True: into the open group. False: after rotating. Otherwise the refusal.
-    fn fits(&mut self, lens: &[usize], privileged: bool) -> Result<bool> {
-        let need = self.open.start().offset().saturating_add(self.open.len_if(lens));
-        if self.space.takes(need, privileged) {
-            return Ok(true);
-        }
-        if self.space.could_take(need) {
-            return Err(self.space.refuse(need, "the active segment is being extended"));
-        }
-        let fresh = FrameBuilder::new(
-            Lsn::new(self.space.number.saturating_add(1), FIRST_FRAME),
-            0,
-            Binding::default(),
-            self.padded,
-        );
-        let need = FIRST_FRAME.saturating_add(fresh.len_if(lens));
-        if !self.space.next_takes(need) {
-            return Err(self.space.refuse_next(need, "the next segment is being prepared"));
-        }
-        Ok(false)
-    }
-
-    fn rotate(&mut self) -> Result<()> {
-        self.seal_open(frame_kind::DATA)?;
-        self.seal_open(frame_kind::SEAL)?;
-        let end = self.open.start();
-        let Some(next) = self.space.take_next() else {
-            return Err(Error::new(ErrorKind::Internal, "rotation without a prepared segment"));
-        };
-        let NextSegment { number, salt, capacity, .. } = next;
-        let header = SegmentHeader {
-            store: self.store,
-            number,
-            previous: end.segment(),
-            epoch: self.epoch,
-            salt,
-            previous_end: end.offset(),
-            previous_chain: self.chain,
-            previous_why: Ending::Sealed,
-            next_dense: self.control.next_dense,
-            capacity,
-            padded: self.padded,
-        };
-        let (_, crc) = header.encode();
-        self.queue.push_back(Item::Start { after: end, header });
-        self.chain = crc;
-        self.space.enter(next, self.epoch);
-        (self.index_at, self.index_from) = (0, FIRST_FRAME);
-        let binding = Self::binding_of(self.store, &self.space);
-        self.open = FrameBuilder::new(Lsn::new(number, FIRST_FRAME), self.epoch, binding, self.padded);
-        Ok(())
-    }
-
     /// Finishes the open group as a frame of `kind` and opens the next one behind it. A data group without
     /// records is left alone; marks have none.
     fn seal_open(&mut self, kind: u8) -> Result<()> {
@@ -210,7 +151,7 @@ impl CommitState {
         if kind == frame_kind::DATA {
             self.joined_last = std::mem::take(&mut self.joined);
         }
-        let promise = self.synced;
+        let promise = if mutation::is_on(Mutation::NoPromiseInFrames) { Lsn::NONE } else { self.synced };
         let finished = self.open.finish(kind, promise, self.chain);
         self.chain = finished.crc;
         self.promised = promise;
@@ -245,7 +186,11 @@ impl CommitState {
                     self.writing = Some(Arc::clone(&frame));
                     return Some(Work::Write { at, frame });
                 }
-                Some(Item::Start { after, .. }) if self.synced < *after => return Some(self.sync_work()),
+                Some(Item::Start { after, .. })
+                    if self.synced < *after && !mutation::is_on(Mutation::StartBeforeSync) =>
+                {
+                    return Some(self.sync_work());
+                }
                 Some(Item::Start { header, .. }) => {
                     self.in_flight = Some(InFlight::Start { number: header.number });
                     return Some(Work::Start { header: *header });
@@ -275,7 +220,9 @@ impl CommitState {
     fn control_work(&mut self) -> Work {
         self.control_due = false;
         self.control.counter = self.control.counter.saturating_add(1);
-        self.control.durable = self.synced;
+        if !mutation::is_on(Mutation::NoWatermarkInControl) {
+            self.control.durable = self.synced;
+        }
         self.control.written = self.written;
         self.name_index_frames();
         let segment = if self.synced.segment() == self.space.number {
@@ -304,6 +251,9 @@ impl CommitState {
                 self.queue.pop_front();
                 self.written = end;
                 self.written_group = group;
+                if mutation::is_on(Mutation::AckBeforeSync) {
+                    (self.synced, self.synced_group) = (end, group);
+                }
                 if let Some(frame) = self.writing.take() {
                     self.queued_bytes = self.queued_bytes.saturating_sub(frame.bytes().len());
                     // One giant batch does not keep its buffer for ever.
@@ -318,6 +268,13 @@ impl CommitState {
             InFlight::Sync { covers, group } => {
                 self.synced = covers;
                 self.synced_group = group;
+                if mutation::is_on(Mutation::PromiseAfterSync) {
+                    (self.synced, self.synced_group) = (self.tail(), self.open_group);
+                }
+                if mutation::is_on(Mutation::ControlAfterWake) {
+                    (self.durable, self.durable_group, self.control_due) = (covers, group, true);
+                    progress.durable_group = Some(group);
+                }
             }
             InFlight::Control { covers, group } => {
                 self.durable = covers;
@@ -332,7 +289,7 @@ impl CommitState {
     /// Stops the writer for good: nothing is retried and then acknowledged (G5).
     pub(crate) fn fail(&mut self, error: Error) {
         self.in_flight = None;
-        if self.fault.is_none() {
+        if self.fault.is_none() && !mutation::is_on(Mutation::GoOnAfterFailure) {
             self.fault = Some(error);
         }
     }
@@ -381,25 +338,6 @@ impl CommitState {
     /// Bytes accepted and not yet written.
     pub(crate) fn pending_bytes(&self) -> usize {
         self.queued_bytes.saturating_add(self.open.records_len())
-    }
-
-    /// An append of `bytes` would go through now.
-    ///
-    /// # Errors
-    /// `Full` when preparing space failed: it is tried again, and the next call tells.
-    pub(crate) fn has_room(&mut self, bytes: usize) -> Result<bool> {
-        let pending = self.pending_bytes();
-        if pending > 0 && pending.saturating_add(bytes) > self.unflushed_bytes {
-            return Ok(false);
-        }
-        if self.space.owes() {
-            return Ok(false);
-        }
-        match self.fits(&[bytes], false) {
-            Ok(_) => Ok(true),
-            Err(error) if error.is_backpressure() => Ok(false),
-            Err(error) => Err(error),
-        }
     }
 
     pub(crate) fn set_next_dense(&mut self, next_dense: u64) {

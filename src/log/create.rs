@@ -7,6 +7,7 @@ use crate::disk::{Disk, DiskFile};
 use crate::error::Result;
 use crate::format::blocks::Sink;
 use crate::format::{Control, ControlSlot, LiveSet, SegmentHeader, StoreId, names};
+use crate::mutation::{self, Mutation};
 
 use super::keeper::write_zeros;
 use super::survey::Survey;
@@ -24,6 +25,9 @@ pub(crate) fn complete_store(disk: &dyn Disk, survey: &Survey, store: StoreId) -
     }
     if survey.control.is_none() {
         put_new_control(disk, &ControlSlot { store, live_version: 1, ..ControlSlot::default() })?;
+    }
+    if mutation::is_on(Mutation::NoDirSyncAtCreation) {
+        return Ok(());
     }
     disk.sync_dir("")
 }
@@ -68,7 +72,7 @@ pub(crate) fn replace_with(
     }
     let written = disk.create_excl(temp).and_then(|file| {
         write(&mut |at, piece| file.write_at(&[piece], at))?;
-        file.sync_file()
+        if mutation::is_on(Mutation::NoSyncBeforeRename) { Ok(()) } else { file.sync_file() }
     });
     if let Err(error) = written {
         // A half-written temporary file holds space that a full disk needs.
@@ -76,7 +80,17 @@ pub(crate) fn replace_with(
         return Err(error);
     }
     disk.rename(temp, name)?;
-    disk.sync_dir(folder)
+    if mutation::is_on(unsynced(name)) { Ok(()) } else { disk.sync_dir(folder) }
+}
+
+/// The fault of not syncing the folder of a file that replaced another.
+fn unsynced(name: &str) -> Mutation {
+    match name {
+        names::LIVE => Mutation::NoDirSyncOfLive,
+        names::CONTROL => Mutation::NoDirSyncOfControl,
+        run if run.starts_with(names::DIRECTORY) => Mutation::NoDirSyncOfRun,
+        _ => Mutation::NoDirSyncOfIndex,
+    }
 }
 
 /// Makes segment `header.number` exist: prepared bytes, header, sync, rename, directory sync.
@@ -96,12 +110,14 @@ pub(crate) fn begin_segment(
     let (bytes, crc) = header.encode();
     let filled = write_zeros(file.as_ref(), 0, prepared)
         .and_then(|()| file.write_at(&[&bytes], 0))
-        .and_then(|()| file.sync_file());
+        .and_then(|()| if mutation::is_on(Mutation::NoSyncAtBegin) { Ok(()) } else { file.sync_file() });
     if let Err(error) = filled {
         let _ = disk.unlink(&temp);
         return Err(error);
     }
     disk.rename(&temp, &names::segment(header.number))?;
-    disk.sync_dir(names::SEGMENTS)?;
+    if !mutation::is_on(Mutation::NoDirSyncAtBegin) {
+        disk.sync_dir(names::SEGMENTS)?;
+    }
     Ok((file, crc))
 }

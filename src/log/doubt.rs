@@ -5,6 +5,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{LiveDamage, Lsn, names};
+use crate::mutation::{self, Mutation};
 
 use super::shared::Shared;
 use super::types::SessionEntry;
@@ -22,7 +23,7 @@ impl Shared {
     /// See the module. `None` = proven whole.
     pub(crate) fn doubt(&self, entry: &SessionEntry) -> Result<Option<Doubt>> {
         let damage = self.live_set().damage;
-        if damage.is_empty() {
+        if damage.is_empty() || mutation::is_on(Mutation::DoubtIgnored) {
             return Ok(None);
         }
         let last = self.last_place(entry)?;
@@ -49,6 +50,9 @@ impl Shared {
                 spot.from
             ),
         );
+        if mutation::is_on(Mutation::SeqReusedAfterLoss) {
+            lost = 0;
+        }
         Ok(Some(Doubt { error, next_seq: entry.next_seq.saturating_add(lost) }))
     }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::disk::Disk;
 use crate::error::Result;
 use crate::format::{Control, ControlSlot, DamageReason, FIRST_FRAME, LiveSet, Lsn, SegmentHeader, names};
+use crate::mutation::{self, Mutation};
 use crate::rt::Runtime;
 
 use super::directory::open_chain;
@@ -196,7 +197,8 @@ impl Shared {
         let Some(follow) = self.follow.lock().clone() else { return Ok(None) };
         let control = self.control();
         let durable = durable_in(&control, &follow);
-        let stop = if writer_lives(self) { Some(durable) } else { None };
+        let beside = writer_lives(self) && !mutation::is_on(Mutation::FollowerReadsAhead);
+        let stop = if beside { Some(durable) } else { None };
         if stop.is_some_and(|stop| stop <= follow.at) {
             return Ok(None);
         }

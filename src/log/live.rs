@@ -12,6 +12,7 @@ use crate::event::Class;
 use crate::format::index::{SegmentTable, TableEvent};
 use crate::format::lsn::{Binding, Lsn};
 use crate::format::names;
+use crate::mutation::{self, Mutation};
 
 use super::directory::Directory;
 use super::orphans::Orphans;
@@ -268,7 +269,8 @@ impl LiveIndex {
 
     /// What a directory that reaches up to `to` makes redundant here.
     pub(crate) fn covered(&self, to: Lsn) -> Vec<u64> {
-        let covered = |live: &LiveEntry| live.attached == 0 && live.changed < to;
+        let early = mutation::is_on(Mutation::ForgottenTooEarly);
+        let covered = |live: &LiveEntry| live.attached == 0 && (live.changed < to || early);
         let full = self.entries.iter().filter(|(_, live)| covered(live)).map(|(dense, _)| *dense);
         full.chain(self.orphans.marks().filter(|(_, _, changed)| *changed < to).map(|(dense, _, _)| dense))
             .collect()
@@ -279,7 +281,8 @@ impl LiveIndex {
         if self.orphans.changed(dense).is_some_and(|changed| changed < to) {
             self.orphans.remove(dense);
         }
-        if self.entries.get(&dense).is_none_or(|live| live.attached > 0 || live.changed >= to) {
+        let early = mutation::is_on(Mutation::ForgottenTooEarly);
+        if self.entries.get(&dense).is_none_or(|live| live.attached > 0 || live.changed >= to && !early) {
             return;
         }
         let Some(live) = self.entries.remove(&dense) else { return };

@@ -8,6 +8,7 @@ use crate::event::Event;
 use crate::format::lsn::Binding;
 use crate::format::meta::EventMeta;
 use crate::format::{Lsn, Meta, RecordFault, names, payload, record};
+use crate::mutation::{self, Mutation};
 
 use super::places::{Piece, lost_event};
 use super::shared::Shared;
@@ -239,6 +240,7 @@ impl EventIter {
         while self.batch.is_empty() {
             let Some(piece) = self.pieces.pop_front() else { return Ok(false) };
             match piece {
+                Piece::Hole { .. } if mutation::is_on(Mutation::HoleSkipped) => {}
                 Piece::Hole { error, .. } => return Err(error),
                 Piece::Part { segment, part, from, to } => {
                     let until = to.min(from.saturating_add(u64::from(OFFSETS)));
@@ -277,6 +279,9 @@ impl EventIter {
             Err(error) => return Some(Err(error)),
         }
         let (at, dense, seq) = self.batch.pop_front()?;
+        if at.offset() == 0 && mutation::is_on(Mutation::HoleSkipped) {
+            return self.next_with(take);
+        }
         if at.offset() == 0 {
             return Some(Err(lost_event(at.segment(), dense, seq)));
         }

@@ -17,6 +17,7 @@ use crate::format::{
     ControlSlot, DamageReason, FIRST_FRAME, LiveDamage, LiveSet, LockInfo, Lsn, SegmentHeader, State,
     StoreId, names,
 };
+use crate::mutation::{self, Mutation};
 use crate::rt::Runtime;
 
 use crate::log::commit_state::CommitState;
@@ -236,6 +237,9 @@ impl Opening<'_> {
     fn next_epoch(&self, control: ControlSlot, newest: Option<&Newest>) -> Result<u64> {
         let seen = newest.map_or(0, |newest| newest.end.last_epoch.max(newest.header.epoch));
         let highest = self.survey.epoch.max(control.epoch).max(seen);
+        if mutation::is_on(Mutation::ReuseEpoch) {
+            return Ok(highest.max(1));
+        }
         highest.checked_add(1).ok_or_else(|| {
             let text = "epoch 2^64 - 1 was seen, which no writer reaches; open for reading";
             Error::corrupt(names::SEGMENTS, 0, text)
@@ -248,10 +252,14 @@ impl Opening<'_> {
         let Some(newest) = newest else { return Ok(()) };
         Shared::unlocked();
         let file = self.shared.files.writable(newest.header.number)?;
-        file.sync_file()?;
-        self.shared.disk.sync_dir(names::SEGMENTS)?;
+        if !mutation::is_on(Mutation::NoSyncAtRecovery) {
+            file.sync_file()?;
+        }
+        if !mutation::is_on(Mutation::NoDirSyncAtRecovery) {
+            self.shared.disk.sync_dir(names::SEGMENTS)?;
+        }
         let mut at = newest.end.witnessed.max(FIRST_FRAME);
-        if at >= newest.end.end {
+        if at >= newest.end.end || mutation::is_on(Mutation::NoRewriteAtRecovery) {
             return Ok(());
         }
         let mut buffer = vec![0; 1 << 20];
@@ -265,7 +273,7 @@ impl Opening<'_> {
             }
             at = at.saturating_add(u32::try_from(read).unwrap_or(u32::MAX));
         }
-        file.sync_data()
+        if mutation::is_on(Mutation::NoSyncAtRecovery) { Ok(()) } else { file.sync_data() }
     }
 
     fn remember_damage(&mut self, mut live: LiveSet, mut damage: Vec<LiveDamage>) -> Result<()> {
@@ -285,8 +293,10 @@ impl Opening<'_> {
                 );
             }
             live.damage = damage;
-            live.version = live.version.saturating_add(1);
-            put_live(self.shared.disk.as_ref(), &live)?;
+            if !mutation::is_on(Mutation::DamageNotRecorded) {
+                live.version = live.version.saturating_add(1);
+                put_live(self.shared.disk.as_ref(), &live)?;
+            }
         }
         self.shared.set_live_set(live);
         Ok(())

@@ -9,6 +9,7 @@ use std::collections::btree_map::Entry as Slot;
 use crate::error::{Error, Result};
 use crate::format::index::SessionPart;
 use crate::format::lsn::Lsn;
+use crate::mutation::{self, Mutation};
 
 use super::directory::Directory;
 use super::live::new_entry;
@@ -118,6 +119,7 @@ pub(crate) fn replay(
     })?;
     for offset in late {
         match read(offset) {
+            Some(Note::Delete { .. }) if mutation::is_on(Mutation::TombstoneNotReplayed) => {}
             Some(Note::Delete { dense }) => {
                 changes.change(dense, number, base, |entry| entry.deleted = true)?
             }

@@ -14,6 +14,7 @@ use crate::format::{
     Binding, Candidate, FIRST_FRAME, FrameFault, FrameStep, FrameView, Lsn, RecordFault, SECTOR, ScanContext,
     find_candidate, frame_kind, names, read_frame,
 };
+use crate::mutation::{self, Mutation};
 
 use super::window::Window;
 
@@ -281,6 +282,8 @@ impl Scanner<'_> {
         let next = self.look_ahead(frame_end)?;
         let limit = self.plan.end.unwrap_or(0).max(self.end.witnessed);
         let whole = frame_end.is_some_and(|end| reason == Reason::Checksum && !self.has_zero_sector(end));
+        let whole = whole && !mutation::is_on(Mutation::NoZeroSectorRule)
+            || next.is_some() && mutation::is_on(Mutation::LaterFrameProves);
         // A sector is written whole or not at all, so a header that is neither zero nor valid was overwritten.
         let overwritten = reason == Reason::Checksum && frame_end.is_none();
         if self.at >= limit && !whole && !overwritten {
@@ -383,7 +386,8 @@ fn promise(end: &mut ScanEnd, number: u32, durable: Lsn) {
 /// Whether a frame with damaged parts is taken for durable: then its sound records count.
 fn judge_frame(plan: &ScanPlan, end: &ScanEnd, view: &FrameView<'_>) -> bool {
     let limit = plan.end.unwrap_or(0).max(end.witnessed);
-    view.end.offset() <= limit || !view.has_zero_sector()
+    let whole = !view.has_zero_sector() && !mutation::is_on(Mutation::NoZeroSectorRule);
+    view.end.offset() <= limit || whole || mutation::is_on(Mutation::TornFrameCounts)
 }
 
 fn accept(

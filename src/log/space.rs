@@ -6,6 +6,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::SegmentHeader;
+use crate::mutation::{self, Mutation};
 
 use super::commit_state::backpressure;
 
@@ -78,13 +79,15 @@ impl Space {
     }
 
     fn limit(&self, privileged: bool) -> u32 {
-        let held = if privileged { 0 } else { self.ballast() };
+        let all = privileged || mutation::is_on(Mutation::NoBallast);
+        let held = if all { 0 } else { self.ballast() };
         self.prepared_end.saturating_sub(MARKS_RESERVE).saturating_sub(held)
     }
 
     /// A frame ending at `end` fits into prepared space of the active segment.
     pub(crate) fn takes(&self, end: u32, privileged: bool) -> bool {
-        end <= self.limit(privileged)
+        let most = if mutation::is_on(Mutation::NoReservation) { self.capacity } else { 0 };
+        end <= self.limit(privileged).max(most)
     }
 
     /// The keeper should prepare more.

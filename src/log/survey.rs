@@ -7,6 +7,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::{
     Control, ControlSlot, LiveSet, SECTOR, SEGMENT_HEADER_LEN, SegmentHeader, StoreId, names,
 };
+use crate::mutation::{self, Mutation};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -45,6 +46,7 @@ impl Survey {
         survey.drop_foreign(disk);
         if let (Some(control), Some(live)) = (&survey.control, &survey.live)
             && live.version < control.live_version
+            && !mutation::is_on(Mutation::OldLiveBelieved)
         {
             let (found, needed) = (live.version, control.live_version);
             survey.notes.push(format!("{}: version {found}, yet {needed} was there; rebuilt", names::LIVE));

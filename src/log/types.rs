@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::event::{Class, SurfaceOp};
 use crate::format::lsn::Lsn;
 use crate::format::record::SealedRecord;
+use crate::mutation::{self, Mutation};
 
 /// How far an event has to have come before a flush returns. Each step includes the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -125,7 +126,7 @@ pub(crate) struct SessionEntry {
 impl SessionEntry {
     /// Neither deleted nor waiting to be published.
     pub(crate) fn is_visible(&self) -> bool {
-        !self.deleted && !self.staged
+        !self.deleted && (!self.staged || mutation::is_on(Mutation::StagedVisible))
     }
 }
 

@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::event::{Event, Header};
 use crate::format::lsn::Lsn;
 use crate::log::{Entry, Fork};
+use crate::mutation::{self, Mutation};
 
 use super::draft::Encoding;
 use super::engine::Engine;
@@ -73,6 +74,7 @@ impl Stage {
             _ if self.is_staged => PIECE,
             Opening::Create | Opening::Fork(_) => STAGED_PAST,
             Opening::Extend => EXTENSION,
+            Opening::Resume { .. } if mutation::is_on(Mutation::RepairOneByOne) => 1,
             Opening::Resume { .. } => return Ok(()),
         };
         if self.bytes >= limit { self.write_piece() } else { Ok(()) }

@@ -4,6 +4,7 @@
 use crate::error::Result;
 use crate::format::meta::{IndexPartMeta, Meta};
 use crate::format::{Lsn, RecordDraft, frame_kind};
+use crate::mutation::{self, Mutation};
 
 use super::{CommitState, backpressure};
 use crate::log::space::MARKS_RESERVE;
@@ -29,6 +30,7 @@ impl CommitState {
     /// says so (E1).
     pub(crate) fn witness_due(&self) -> bool {
         self.fault.is_none()
+            && !mutation::is_on(Mutation::NoWitnessFrame)
             && self.queue.is_empty()
             && self.open.is_empty()
             && self.durable >= self.last_data_end

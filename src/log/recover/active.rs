@@ -4,6 +4,7 @@ use crate::disk::Disk;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::index::{SegmentKey, SegmentTable};
 use crate::format::{ControlSlot, Ending, FIRST_FRAME, Lsn, SegmentHeader, empty_frame, frame_kind, names};
+use crate::mutation::{self, Mutation};
 
 use crate::log::create::{begin_segment, replace_with};
 use crate::log::keeper::write_zeros;
@@ -30,7 +31,7 @@ impl Opening<'_> {
             return Ok((self.fresh(header, prepared, crc, epoch), None));
         };
         let clean = newest.end.closed
-            && newest.end.residue_end == newest.end.end
+            && (newest.end.residue_end == newest.end.end || mutation::is_on(Mutation::ContinueOverResidue))
             && newest.bad.is_empty()
             && missing.is_empty();
         if clean && let Some(end) = self.continue_in(&newest, epoch)? {
@@ -55,7 +56,11 @@ impl Opening<'_> {
             previous,
             epoch,
             salt: self.salt(),
-            previous_end: newest.end.end,
+            previous_end: if mutation::is_on(Mutation::EndNotRecorded) {
+                newest.header.capacity
+            } else {
+                newest.end.end
+            },
             previous_chain: newest.end.chain,
             previous_why: why,
             next_dense: self.next_dense(&newest, control),
@@ -122,7 +127,9 @@ impl Opening<'_> {
             newest.header.padded,
         );
         file.write_at(&[&bytes], u64::from(at.offset()))?;
-        file.sync_data()?;
+        if !mutation::is_on(Mutation::NoSyncOfContinue) {
+            file.sync_data()?;
+        }
         Ok(at.advance(bytes.len()).map(|tail| (crc, tail, prepared)))
     }
 
@@ -162,6 +169,9 @@ impl Opening<'_> {
     pub(super) fn next_dense(&self, newest: &Newest, control: ControlSlot) -> u64 {
         let seen =
             newest.table.sessions().map(|session| session.part().dense).max().unwrap_or(0).saturating_add(1);
+        if mutation::is_on(Mutation::DenseReused) {
+            return newest.header.next_dense.max(seen);
+        }
         // As many ids as the lost bytes could have handed out: none is ever used twice (F12).
         let lost: u64 =
             newest.bad.iter().map(|spot| u64::from(spot.to.saturating_sub(spot.from)) / 16 + 1).sum();
@@ -249,6 +259,9 @@ impl Opening<'_> {
 }
 
 fn keep(disk: &dyn Disk, name: &str, bytes: &[u8]) -> Result<()> {
+    if mutation::is_on(Mutation::TornTailNotKept) {
+        return Ok(());
+    }
     if disk.exists(name)? {
         disk.unlink(name)?;
     }
@@ -258,5 +271,5 @@ fn keep(disk: &dyn Disk, name: &str, bytes: &[u8]) -> Result<()> {
         let _ = disk.unlink(name);
         return Err(error);
     }
-    disk.sync_dir(names::QUARANTINE)
+    if mutation::is_on(Mutation::NoDirSyncAtQuarantine) { Ok(()) } else { disk.sync_dir(names::QUARANTINE) }
 }

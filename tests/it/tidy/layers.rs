@@ -3,18 +3,20 @@
 use super::source::{Source, sources};
 
 /// What each layer may name besides itself and the error type. `testing` may name everything.
-const LAYERS: [(&str, &[&str]); 7] = [
+const LAYERS: [(&str, &[&str]); 8] = [
+    ("mutation", &[]),
     ("error", &[]),
     ("event", &[]),
-    ("format", &["event"]),
+    ("format", &["mutation", "event"]),
     ("disk", &[]),
     ("rt", &[]),
-    ("log", &["event", "format", "disk", "rt"]),
-    ("store", &["event", "format", "disk", "rt", "log"]),
+    ("log", &["mutation", "event", "format", "disk", "rt"]),
+    ("store", &["mutation", "event", "format", "disk", "rt", "log"]),
 ];
 /// The public modules: what a user of the library can name, and so may `interop`.
 const PUBLIC: [&str; 5] = ["event", "disk", "rt", "error", "interop"];
-const MODULES: [&str; 9] = ["error", "event", "format", "disk", "rt", "log", "store", "interop", "testing"];
+const MODULES: [&str; 10] =
+    ["mutation", "error", "event", "format", "disk", "rt", "log", "store", "interop", "testing"];
 
 /// The modules of the crate that `code` of the module `at` names, each with its line.
 fn named<'a>(at: &[&str], code: &'a str) -> Vec<(usize, &'a str)> {
