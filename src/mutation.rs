@@ -1,7 +1,7 @@
 //! Mutation switches: deliberate faults of the engine, so that the crash tests can be shown to fail (T5).
 //!
 //! Always: without the feature `mutation` every switch is off, known when compiling, and nothing of this is in a build.
-//! With it a switch is on only in the threads and for as long as [`with`] says. Never: a test asks a switch whether the
+//! With it a switch is on only in the threads and for as long as a test says. Never: a test asks a switch whether the
 //! engine went wrong; what was lost must show in what the store hands out.
 //!
 //! The lowest layer: `format`, `log` and `store` have switches, each at the line where such a fault would be made.
