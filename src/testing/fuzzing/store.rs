@@ -27,6 +27,8 @@ const MOST_EVENTS: usize = 2000;
 const MOST_SESSIONS: usize = 200;
 /// A file that a patch lengthens gets no longer.
 const LONGEST: u64 = 1 << 20;
+/// Mending makes a file no longer than this.
+const LONGEST_MENDED: usize = 64 << 10;
 
 /// What to start from u8 (0: nothing, else a small store), then: nothing: files, each `name u8, mend u8, length u16,
 /// bytes`; a small store: patches, each `file u8, act u8, place u16, length u8, bytes`.
@@ -134,15 +136,20 @@ fn mend_file(path: &str, bytes: &mut Vec<u8>, mend: Mend) {
         "LIVE" => forge::tail(bytes),
         _ if path.ends_with(".seg") || path.ends_with(".prep") => forge::segment(bytes, mend),
         _ if path.ends_with(".idx") => {
-            let longest = bytes.len().saturating_mul(2);
+            let longest = longest_mended(bytes.len());
             forge::block_file(bytes, &INDEX, longest);
         }
         _ if path.ends_with(".run") => {
-            let longest = bytes.len().saturating_mul(2);
+            let longest = longest_mended(bytes.len());
             forge::block_file(bytes, &RUN, longest);
         }
         _ => {}
     }
+}
+
+/// How long mending may make a file of `len` bytes. Files that grew do not grow again, however often they are mended.
+fn longest_mended(len: usize) -> usize {
+    len.saturating_mul(2).min(LONGEST_MENDED).max(len)
 }
 
 /// Reads all of the store, beside no writer and then as the writer, and writes to it. What it handed out.
