@@ -129,7 +129,10 @@ impl Error {
     #[must_use]
     pub fn io(operation: &str, path: impl AsRef<Path>, source: io::Error) -> Self {
         let kind = match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::Full,
+            // The last one is a limit that somebody set on the size of files.
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                ErrorKind::Full
+            }
             io::ErrorKind::NotFound => ErrorKind::NotFound,
             _ => ErrorKind::Io,
         };

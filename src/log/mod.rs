@@ -325,6 +325,11 @@ impl Log {
         self.shared().state().commit.as_ref().and_then(|commit| commit.fault().cloned())
     }
 
+    /// Whether the writer takes and acknowledges anything: not even what is durable already, once it is poisoned (G5).
+    pub(crate) fn check_fault(&self) -> Result<()> {
+        self.fault().map_or(Ok(()), Err)
+    }
+
     pub(crate) fn event(&self, entry: &SessionEntry, seq: u64) -> Result<Option<Event>> {
         self.shared().event(entry, seq)
     }

@@ -328,6 +328,7 @@ impl Session {
 
     /// Up to where a flush has to come, and how many events it covers.
     fn flushable(&self) -> Result<(Lsn, u64)> {
+        self.core.engine.log.check_fault()?;
         let state = self.core.state();
         match &state.phase {
             Phase::Live | Phase::Ended(Ended::Detached) => Ok((state.marks.end(), state.next_seq)),

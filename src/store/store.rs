@@ -274,6 +274,7 @@ impl SessionStore {
         self.check_writer()?;
         super::inside::refuse_flush(super::inside::STORE)?;
         let engine = self.engine();
+        engine.log.check_fault()?;
         let calls = engine.listeners.flush_calls(&Flushing { session: None, seq: 0 });
         let upto = engine.log.tail();
         Ok(FlushTicket::new(engine.log.ticket(upto), Round::start(&engine.runtime, calls), None))
@@ -285,6 +286,7 @@ impl SessionStore {
     /// The failure of the log.
     pub fn flush_to(&self, how: Durability) -> Result<()> {
         self.check_writer()?;
+        self.engine().log.check_fault()?;
         self.engine().log.flush(self.engine().log.tail(), how)
     }
 

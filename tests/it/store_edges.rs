@@ -213,3 +213,30 @@ fn a_power_cut_at_any_call_leaves_whole_sessions() {
         store.close().unwrap();
     }
 }
+
+/// G5: a flush behind a failed write says so even where all of the session is durable already.
+#[test]
+fn a_poisoned_store_refuses_every_flush_also_of_what_is_durable() {
+    let sim = Sim::new(9);
+    let store = sim.open();
+    let (durable, other) = (create(&store, "durable"), create(&store, "other"));
+    durable.append(user("a")).unwrap();
+    store.flush().unwrap();
+    durable.flush().unwrap();
+    let ticket = durable.flush_ticket().unwrap();
+    sim.disk.fail_nth(sessionlog::testing::DiskOp::Sync, 1, std::io::ErrorKind::Other);
+    other.append(user("b")).unwrap();
+    assert!(other.flush().unwrap_err().is_poisoned());
+    for refused in [
+        durable.flush(),
+        durable.flush_to(sessionlog::Durability::Written),
+        durable.flush_ticket().map(drop),
+        store.flush(),
+        store.flush_to(sessionlog::Durability::Durable),
+        store.flush_ticket().map(drop),
+    ] {
+        assert!(refused.unwrap_err().is_poisoned());
+    }
+    ticket.wait().expect("what was durable before the failure was acknowledged rightly");
+    assert_eq!(lines(durable.events()).len(), 1);
+}
