@@ -61,9 +61,13 @@ impl Shared {
         if entry.last_segment == 0 {
             return Ok(Lsn::NONE);
         }
-        let Some(part) = self.part_in(entry.last_segment, entry.dense)? else {
-            return Ok(Lsn::new(entry.last_segment, 0));
+        let part = match self.part_in(entry.last_segment, entry.dense) {
+            Ok(part) => part,
+            // Gone as a whole, the index as well: what a run of the directory knows of the session is all there is.
+            Err(error) if error.is_corruption() || error.is_not_found() => None,
+            Err(error) => return Err(error),
         };
+        let Some(part) = part else { return Ok(Lsn::new(entry.last_segment, 0)) };
         let offsets = self.offsets_in(entry.last_segment, &part, part.count.saturating_sub(1), part.count)?;
         Ok(Lsn::new(entry.last_segment, offsets.first().copied().unwrap_or(0)))
     }

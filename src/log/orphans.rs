@@ -65,7 +65,7 @@ impl Orphan {
 const NAME: &str = "lost:";
 
 /// A session of which nothing but its number is known: its events stay readable under this name.
-fn unknown(dense: u64) -> SessionEntry {
+pub(super) fn unknown(dense: u64) -> SessionEntry {
     let id: Arc<str> = Arc::from(format!("{NAME}{dense}"));
     let header: Arc<str> =
         Arc::from(format!(r#"{{"type":"session","version":0,"id":"{NAME}{dense}","createdAt":0}}"#));

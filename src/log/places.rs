@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::index::{SessionPart, StructureEntry};
 use crate::format::{Binding, names};
 
+use super::orphans::unknown;
 use super::segments::Index;
 use super::shared::Shared;
 use super::types::{SessionEntry, Structure};
@@ -58,12 +59,14 @@ impl Shared {
                     format!("the chain of forks of {} does not end", entry.id),
                 ));
             }
-            entry = self.session(fork.ancestor)?.ok_or_else(|| {
-                Error::new(
-                    ErrorKind::Corrupt,
-                    format!("session {} inherits from a session that is gone", entry.id),
-                )
-            })?;
+            entry = match self.session(fork.ancestor)? {
+                Some(ancestor) => ancestor,
+                None => {
+                    // Not a record of it is left: what it held is a hole, and what others hold is not.
+                    spans.push(Span { from, to, entry: unknown(fork.ancestor) });
+                    break;
+                }
+            };
         }
         spans.reverse();
         Ok(spans)

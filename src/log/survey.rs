@@ -26,7 +26,7 @@ pub(crate) struct Survey {
     pub epoch: u64,
     pub notes: Vec<String>,
     pub control_damaged: bool,
-    /// Whose store it is, by the newest segment header that can be read.
+    /// Whose store it is: by the newest segment header that can be read, else by CONTROL, else by LIVE.
     owner: Option<StoreId>,
     /// Something that only a store with a segment ever has: a segment of whatever standing, an index, a run, a
     /// quarantined piece.
@@ -96,7 +96,11 @@ impl Survey {
             let header = header_of(disk, &names::segment(*number))?;
             Some(header.store)
         });
-        let Some(owner) = owner else { return };
+        let Some(owner) = owner else {
+            let told = || self.live.as_ref().map(|live| live.store);
+            self.owner = self.control.map(|slot| slot.store).or_else(told);
+            return;
+        };
         if self.control.is_some_and(|slot| slot.store != owner) {
             self.control = None;
             self.control_damaged = true;
@@ -137,9 +141,7 @@ impl Survey {
 
     /// The identity that the readable files agree on.
     pub(crate) fn store(&self) -> Option<StoreId> {
-        let told =
-            || self.control.map(|slot| slot.store).or_else(|| self.live.as_ref().map(|live| live.store));
-        self.owner.or_else(told)
+        self.owner
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -187,3 +187,57 @@ fn a_lost_end_puts_in_doubt_what_it_may_have_held() {
     assert!(again.closers.is_empty());
     assert_eq!((again.session.seq(), again.session.derive_messages().unwrap().len()), (seq, 2));
 }
+
+/// A store of two segments; of the first one nothing is left but what the directory knows.
+#[test]
+fn a_session_whose_segment_is_gone_is_listed_as_damaged() {
+    let sim = Sim::new(4);
+    let store = small(&sim).open("/sim").unwrap();
+    create(&store, "a").append_batch(vec![turn_start(1), user("a"), turn_end(1)]).unwrap();
+    store.flush().unwrap();
+    let sim = Sim::on(sim.disk.kill_writer(), 5);
+    drop(store);
+    let store = small(&sim).open("/sim").unwrap();
+    sim.runtime.run_for(std::time::Duration::from_millis(50));
+    store.close().unwrap();
+    assert!(sim.disk.files().iter().any(|file| file.ends_with(".run")), "{:?}", sim.disk.files());
+    assert!(sim.disk.remove("segments/00000001.seg") && sim.disk.remove("segments/00000001.idx"));
+    let store = small(&sim).open("/sim").unwrap();
+    let stats: Vec<_> = store.stored().unwrap().map(Result::unwrap).collect();
+    assert_eq!(
+        stats.iter().map(|stat| (&*stat.id, stat.events, stat.damaged)).collect::<Vec<_>>(),
+        [("a", 3, true)]
+    );
+    refused(store.resume("a"));
+}
+
+/// Every record of the parent is gone, its first one too: no number of it is known any more.
+#[test]
+fn a_child_keeps_its_own_events_when_nothing_is_left_of_its_parent() {
+    let sim = Sim::new(6);
+    let store = small(&sim).open("/sim").unwrap();
+    let parent = create(&store, "p");
+    parent.append_batch(vec![turn_start(1), user("p"), turn_end(1)]).unwrap();
+    store.flush().unwrap();
+    let child = store.fork("p", sessionlog::ForkOptions::new().id("c")).unwrap();
+    child.append_batch(vec![turn_start(2), user("c"), turn_end(2)]).unwrap();
+    let own: Vec<_> = lines(child.events()).split_off(3);
+    store.flush().unwrap();
+    store.close().unwrap();
+    assert!(sim.disk.overwrite("segments/00000001.seg", 512, &[0xAA; 200]));
+    let store = small(&sim).open("/sim").unwrap();
+    assert!(store.open("p").is_err());
+    let events: Vec<_> = store.open("c").unwrap().events().collect();
+    assert_eq!(refused_or_lines(events), own);
+    refused(store.resume("c"));
+    let resumed = store.resume_with("c", ResumeOptions::new().accept_loss(true)).unwrap();
+    assert_eq!(resumed.session.seq(), 6);
+}
+
+/// The lines of the events that can be read; there has to be one that cannot.
+fn refused_or_lines(events: Vec<sessionlog::Result<Event>>) -> Vec<String> {
+    let (read, holes): (Vec<_>, Vec<_>) = events.into_iter().partition(Result::is_ok);
+    assert!(!holes.is_empty());
+    holes.into_iter().for_each(|hole| drop(refused(hole)));
+    read.into_iter().map(|event| event.unwrap().to_line()).collect()
+}

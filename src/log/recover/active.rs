@@ -1,7 +1,7 @@
 //! The segment to go on in: behind a clean close mark, or a new one behind what was cut.
 
 use crate::disk::Disk;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::format::index::{SegmentKey, SegmentTable};
 use crate::format::{ControlSlot, Ending, FIRST_FRAME, Lsn, SegmentHeader, empty_frame, frame_kind, names};
 use crate::mutation::{self, Mutation};
@@ -67,6 +67,11 @@ impl Opening<'_> {
             capacity: self.capacity(),
             padded: self.shared.options.padded,
         };
+        let end = EndOf { end: newest.end.end, chain: newest.end.chain, why };
+        if newest.bad.iter().any(|spot| spot.reason == Reason::Header) {
+            // Once the new segment is there, nothing looks at this one as the newest any more.
+            self.keep_binding(&mut newest, end)?;
+        }
         let (prepared, crc) = self.begin_or_shrink(&header, &newest)?;
         if kept {
             let file = self.shared.files.writable(previous)?;
@@ -75,10 +80,6 @@ impl Opening<'_> {
             }
         }
         self.shared.files.ended(previous);
-        let end = EndOf { end: newest.end.end, chain: newest.end.chain, why };
-        if newest.bad.iter().any(|spot| spot.reason == Reason::Header) {
-            self.keep_binding(&mut newest, end)?;
-        }
         let facts = SegmentFacts { header: newest.header, header_crc: newest.header_crc, end };
         Ok((self.fresh(header, prepared, crc, epoch), Some((facts, newest.table))))
     }
@@ -87,6 +88,15 @@ impl Opening<'_> {
     pub(super) fn keep_binding(&self, newest: &mut Newest, end: EndOf) -> Result<()> {
         // An upper bound, as for any rebuilt index; replaying sets the links that are known.
         newest.table.set_all_prev(newest.header.number.saturating_sub(1));
+        match self.put_index(newest, end) {
+            Err(error) if error.is_full() => {}
+            other => return other,
+        }
+        self.shrink(newest)?;
+        self.put_index(newest, end)
+    }
+
+    fn put_index(&self, newest: &Newest, end: EndOf) -> Result<()> {
         let (temp, name) = (names::index_temp(newest.header.number), names::index(newest.header.number));
         replace_with(self.shared.disk.as_ref(), &temp, &name, names::SEGMENTS, &mut |sink| {
             newest.table.write_index(end.end, end.chain, end.why, sink)
@@ -202,10 +212,11 @@ impl Opening<'_> {
         missing: &[u32],
     ) -> Result<SegmentHeader> {
         Ok(SegmentHeader {
-            store: self
-                .survey
-                .store()
-                .ok_or_else(|| Error::new(ErrorKind::Internal, "a new store without an identity"))?,
+            store: self.survey.store().ok_or_else(|| {
+                let text = "no segment header, CONTROL or LIVE can be read, so nothing tells which store this is; \
+                            restore one of them or open a backup";
+                Error::corrupt(names::SEGMENTS, 0, text)
+            })?,
             number: number_behind(control.active, missing),
             previous: 0,
             epoch,
@@ -232,15 +243,21 @@ impl Opening<'_> {
             Err(error) if error.is_full() => {}
             other => return other,
         }
+        self.shrink(newest)?;
+        match self.begin(header, FIRST_PREPARED / 16) {
+            Err(error) if error.is_full() => self.begin(header, LEAST_PREPARED),
+            other => other,
+        }
+    }
+
+    /// Gives back the zeros behind everything that the old segment holds.
+    fn shrink(&self, newest: &Newest) -> Result<()> {
         let file = self.shared.files.writable(newest.header.number)?;
         let keep = newest.end.residue_end.max(newest.end.end);
         if file.len()? > u64::from(keep) {
             file.set_len(u64::from(keep))?;
         }
-        match self.begin(header, FIRST_PREPARED / 16) {
-            Err(error) if error.is_full() => self.begin(header, LEAST_PREPARED),
-            other => other,
-        }
+        Ok(())
     }
 
     pub(super) fn fresh(&self, header: SegmentHeader, prepared: u32, crc: u32, epoch: u64) -> Active {

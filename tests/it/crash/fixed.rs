@@ -162,3 +162,20 @@ fn known_damage_is_found_again_when_control_and_live_are_lost() {
         assert!(sight.wrong.is_empty() && !sight.lost.is_empty(), "{gone:?}: {sight:?}");
     }
 }
+
+/// LIVE alone tells which store it is when the header of the only segment is lost with CONTROL.
+#[test]
+fn a_writer_opens_where_the_only_segment_and_control_are_lost() {
+    for live in [true, false] {
+        let disk = SimDisk::new();
+        let mut workload = Workload::new(&disk, 3).unwrap();
+        workload.run(&[Op::Create, Op::Append(50), Op::FlushAll]).unwrap();
+        workload.close().unwrap();
+        assert!(disk.zero("segments/00000001.seg", 0..512) && disk.remove("CONTROL"));
+        assert!(live || disk.remove("LIVE"));
+        match open(&disk, 1) {
+            Ok((store, _)) => assert!(live && !store.recovery().losses.is_empty(), "{:?}", store.recovery()),
+            Err(error) => assert!(!live && error.is_corruption(), "{error}"),
+        }
+    }
+}
