@@ -5,6 +5,7 @@
 //! engine went wrong; what was lost must show in what the store hands out.
 //!
 //! The lowest layer: `format`, `log` and `store` have switches, each at the line where such a fault would be made.
+//! `format-spec/mutations.md` says what catches each.
 
 macro_rules! mutations {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
@@ -49,7 +50,7 @@ mutations! {
     SyncBeforeWrite,
     /// The header of a new segment is not synced before the segment has its name, at rotation.
     NoSyncAtRotation,
-    /// The same when opening makes a new segment.
+    /// The same when opening makes a new segment, so that its header may be gone with all that was acknowledged in it.
     NoSyncAtBegin,
     /// A file that replaces another is renamed before its bytes are durable.
     NoSyncBeforeRename,
@@ -92,9 +93,9 @@ mutations! {
     NoZeroSectorRule,
     /// Damage is not written down in LIVE (P2).
     DamageNotRecorded,
-    /// A LIVE that is older than CONTROL knows of is believed.
+    /// A LIVE that is older than CONTROL knows of is believed (F4).
     OldLiveBelieved,
-    /// A session goes on with seqs that lost events may have had.
+    /// A session goes on with seqs that lost events may have had (P2).
     SeqReusedAfterLoss,
     /// A new session gets a number that a lost one may have had (F12).
     DenseReused,
@@ -102,15 +103,15 @@ mutations! {
     DoubtIgnored,
     /// A reader joins both sides of a hole (P2).
     HoleSkipped,
-    /// The writer goes on behind a close mark although something stands behind it.
+    /// The writer goes on behind a close mark although something stands behind it (F2).
     ContinueOverResidue,
     /// A run leaves deleted sessions out: what an older run says of them counts again (D6).
     TombstoneNotInRun,
     /// Merging runs leaves deleted sessions out: their children lose what they inherited (D6).
     TombstoneMergedAway,
-    /// Replaying a segment does not see deletions.
+    /// Replaying a segment does not see deletions (D6).
     TombstoneNotReplayed,
-    /// A checkpoint forgets sessions that changed since.
+    /// A checkpoint forgets sessions that changed since (D2).
     ForgottenTooEarly,
     /// The checksum of a record is not compared (F7).
     IgnoreRecordCrc,
@@ -120,6 +121,8 @@ mutations! {
     IgnoreFramePlace,
     /// The checksums of records and tables are not bound to their place (F7).
     UnboundRecords,
+    /// A reader takes whatever record stands where the index says that an event is (D1).
+    AnyRecordCounts,
     /// A frame counts whatever its epoch (F7, F11).
     IgnoreEpoch,
     /// A frame counts whatever stood before it (F6).

@@ -148,7 +148,9 @@ impl Shared {
         take: impl FnOnce(&EventMeta, &[u8]) -> std::result::Result<T, String>,
     ) -> Result<T> {
         self.with_record(buffer, at, |view| match &view.meta {
-            Meta::Event(meta) if meta.dense == dense && meta.seq == seq => {
+            Meta::Event(meta)
+                if (meta.dense, meta.seq) == (dense, seq) || mutation::is_on(Mutation::AnyRecordCounts) =>
+            {
                 take(meta, view.payload).map_err(|why| damaged_text(at, &format!("seq {seq}: {why}")))
             }
             _ => Err(damaged_text(at, &format!("another record than seq {seq} of session number {dense}"))),

@@ -152,6 +152,9 @@ impl Stage {
         self.written = Some(end);
         // Written and synced while the next pieces are made, so that a large session rarely has to wait for room.
         self.engine.log.flush_soon(end);
+        if mutation::is_on(Mutation::RepairOneByOne) {
+            self.engine.log.flush(end, crate::log::Durability::Durable)?;
+        }
         self.is_staged = self.opening.is_new();
         Ok(())
     }

@@ -132,9 +132,16 @@ fn look_session(store: &SessionStore, id: &str, known: &Known, sight: &mut Sight
     let mut seen = vec![false; known.lines.len()];
     match store.open(id) {
         Ok(reader) => {
+            let (mut next, mut hole) = (0, false);
             for event in reader.events() {
                 match event {
                     Ok(event) => {
+                        if event.seq() != next && !std::mem::take(&mut hole) {
+                            sight
+                                .wrong
+                                .push(format!("{id}: seq {} instead of {next}, and no word", event.seq()));
+                        }
+                        next = event.seq().saturating_add(1);
                         let seq = usize::try_from(event.seq()).unwrap_or(usize::MAX);
                         let line = event.to_line();
                         match (known.lines.get(seq), seen.get_mut(seq)) {
@@ -142,8 +149,14 @@ fn look_session(store: &SessionStore, id: &str, known: &Known, sight: &mut Sight
                             _ => sight.wrong.push(format!("{id} seq {seq}: {line}")),
                         }
                     }
-                    Err(error) => sight.told.push(format!("{id}: {error}")),
+                    Err(error) => {
+                        hole = true;
+                        sight.told.push(format!("{id}: {error}"));
+                    }
                 }
+            }
+            if next != reader.seq() && !hole {
+                sight.wrong.push(format!("{id}: it ends at seq {next} of {}, and no word", reader.seq()));
             }
         }
         Err(error) if error.is_not_found() => {}

@@ -23,6 +23,7 @@ mod folded;
 mod fuzz_replay;
 mod json_text;
 mod jsonl;
+mod mutation;
 mod real_disk;
 mod record;
 #[cfg(feature = "sqlite")]

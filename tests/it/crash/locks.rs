@@ -3,10 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use sessionlog::testing::workload::event;
-use sessionlog::{CreateOptions, ErrorKind, SessionStore, StoreOptions};
+use sessionlog::testing::oracle::check;
+use sessionlog::testing::workload::{event, open as open_simulated};
+use sessionlog::testing::{Model, SimDisk};
+use sessionlog::{CreateOptions, ErrorKind, Session, SessionStore, StoreOptions};
 
 use crate::tool::Tool;
+
+use super::{Judged, Verdict, agrees, campaign, fails};
 
 fn open(directory: &Path) -> sessionlog::Result<SessionStore> {
     StoreOptions::new().create(true).segment_bytes(64 << 10).open(directory)
@@ -93,4 +97,58 @@ fn a_writer_whose_lock_file_is_gone_stops_at_the_next_rotation_and_loses_nothing
         assert!(events.len() >= acknowledged && acknowledged > 10, "{} of {acknowledged}", events.len());
         assert_eq!(events[1], event(1, &text).unwrap().1);
     }
+}
+
+/// Events of 3,000 bytes until the segment is left, or something is refused for good.
+fn fill(store: &SessionStore, session: &Session, model: &mut Model, count: usize) -> sessionlog::Result<()> {
+    for _ in 0..count {
+        let (event, line) = event(usize::try_from(session.seq()).unwrap(), &"z".repeat(3000)).unwrap();
+        while let Err(error) = session.append(event.clone()) {
+            if !error.is_backpressure() {
+                return Err(error);
+            }
+            store.wait_for_room(4000)?;
+        }
+        model.attempt(session.id(), [line]);
+        session.flush()?;
+        model.acknowledge(session.id());
+    }
+    Ok(())
+}
+
+/// Where a lock follows its file's name, taking LOCK away lets a second writer in. What that one acknowledges is there
+/// whatever the first one still does: it has to notice at its next segment.
+pub(crate) fn two_writers(seed: u64, judged: &mut Judged) -> Verdict {
+    for before in [1, 4, 8] {
+        *judged += 1;
+        let what = format!("LOCK removed after {before} events");
+        let disk = SimDisk::new();
+        disk.lock_follows_name(true);
+        let (first, _) = fails(open_simulated(&disk, seed), &what)?;
+        let session = fails(first.create(CreateOptions::new().id("first")), &what)?;
+        let mut unjudged = Model::default();
+        fails(fill(&first, &session, &mut unjudged, before), &what)?;
+        assert!(disk.remove("LOCK"));
+        let other = disk.other_process();
+        let (second, _) = fails(open_simulated(&other, seed + 1), &what)?;
+        let mut model = Model::default();
+        model.attempt_session("second", Vec::new());
+        let its = fails(second.create(CreateOptions::new().id("second")), &what)?;
+        fails(fill(&second, &its, &mut model, 2), &what)?;
+        let went_on = fill(&first, &session, &mut unjudged, 60);
+        agrees(went_on.is_err(), || format!("{what}: the first writer went on over a rotation"))?;
+        fails(fill(&second, &its, &mut model, 2), &what)?;
+        let disk = other.kill_writer();
+        let (store, _) = fails(open_simulated(&disk, seed + 2), &what)?;
+        // The first one's session is not judged.
+        let complaints = check(&store, &model).0;
+        let complaints: Vec<_> = complaints.iter().filter(|what| what.contains("second")).collect();
+        agrees(complaints.is_empty(), || format!("{what}: {complaints:#?}"))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_first_writer_never_takes_the_segments_of_a_second_one() {
+    campaign(0, 3, "two writers", two_writers);
 }
