@@ -18,6 +18,7 @@ mod lock;
 mod mmap;
 mod real;
 mod real_file;
+pub(crate) mod whole;
 
 use std::fmt::Debug;
 use std::ops::Deref;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::counters::CounterCells;
-use super::{DiskFile, Mapped, mmap};
+use super::{DiskFile, Mapped, mmap, whole};
 use crate::{Error, Result};
 
 #[derive(Debug)]
@@ -25,24 +25,11 @@ impl RealFile {
         counters.opened();
         Self { file, path, counters }
     }
-
-    fn read_all(&self, buf: &mut [u8], off: u64) -> io::Result<usize> {
-        let mut done = 0;
-        while let Some(rest) = buf.get_mut(done..).filter(|rest| !rest.is_empty()) {
-            match self.file.read_at(rest, position(off, done)?) {
-                Ok(0) => break,
-                Ok(n) => done += n,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
-        }
-        Ok(done)
-    }
 }
 
 impl DiskFile for RealFile {
     fn read_at(&self, buf: &mut [u8], off: u64) -> Result<usize> {
-        let got = self.read_all(buf, off);
+        let got = whole::read(buf, off, |buf, off| self.file.read_at(buf, off));
         self.counters.read(*got.as_ref().unwrap_or(&0));
         got.map_err(|e| Error::io(&format!("read {} bytes at {off} of", buf.len()), &self.path, e))
     }
@@ -94,45 +81,18 @@ impl DiskFile for RealFile {
     }
 }
 
-fn position(off: u64, done: usize) -> io::Result<u64> {
-    off.checked_add(done as u64).ok_or_else(|| io::Error::from(io::ErrorKind::FileTooLarge))
-}
-
 /// One call for all buffers, however many and whatever part of them each call takes.
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
 fn write_all(file: &File, bufs: &[&[u8]], off: u64) -> io::Result<()> {
-    use std::io::IoSlice;
-
-    // The kernel refuses more buffers than this in one call (IOV_MAX).
-    const MOST: usize = 1024;
-    let mut slices: Vec<IoSlice<'_>> =
-        bufs.iter().filter(|buf| !buf.is_empty()).map(|buf| IoSlice::new(buf)).collect();
-    let mut rest = slices.as_mut_slice();
-    let mut done = 0;
-    while !rest.is_empty() {
-        let at = i64::try_from(position(off, done)?).map_err(|_| io::ErrorKind::FileTooLarge)?;
-        let (now, _) = rest.split_at(rest.len().min(MOST));
-        match nix::sys::uio::pwritev(file, now, at) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(n) => {
-                done += n;
-                IoSlice::advance_slices(&mut rest, n);
-            }
-            Err(nix::errno::Errno::EINTR) => {}
-            Err(e) => return Err(e.into()),
-        }
-    }
-    Ok(())
+    whole::write(bufs, off, |slices, at| {
+        let at = i64::try_from(at).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        nix::sys::uio::pwritev(file, slices, at).map_err(io::Error::from)
+    })
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
 fn write_all(file: &File, bufs: &[&[u8]], off: u64) -> io::Result<()> {
-    let mut done = 0;
-    for buf in bufs {
-        file.write_all_at(buf, position(off, done)?)?;
-        done += buf.len();
-    }
-    Ok(())
+    whole::write(bufs, off, |slices, at| slices.first().map_or(Ok(0), |slice| file.write_at(slice, at)))
 }
 
 /// Reserves the range where the file system can, else only extends the file.
@@ -155,14 +115,11 @@ fn reserve_blocks(file: &File, off: u64, len: u64) -> io::Result<bool> {
 
     let off = off.try_into().map_err(|_| io::ErrorKind::FileTooLarge)?;
     let len = len.try_into().map_err(|_| io::ErrorKind::FileTooLarge)?;
-    loop {
-        match fallocate(file, FallocateFlags::empty(), off, len) {
-            Ok(()) => return Ok(true),
-            Err(Errno::EINTR) => {}
-            Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => return Ok(false),
-            Err(e) => return Err(e.into()),
-        }
-    }
+    whole::call(|| match fallocate(file, FallocateFlags::empty(), off, len) {
+        Ok(()) => Ok(true),
+        Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => Ok(false),
+        Err(e) => Err(e.into()),
+    })
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]

@@ -13,5 +13,5 @@ pub mod workload;
 pub use model::Model;
 pub use random::Random;
 pub use seeded::SeededRuntime;
-pub use sim_disk::{DiskOp, Effect, SimDisk};
+pub use sim_disk::{DiskOp, Effect, FaultKind, FaultPlan, SimDisk};
 pub use workload::{Op, Workload};

@@ -26,20 +26,21 @@ impl SimDisk {
         act: impl FnOnce(&mut State) -> io::Result<()>,
     ) -> Result<()> {
         check_path(path)?;
-        let tried = self.begin(op, &format!("{path}{detail}")).and_then(|strike| match strike {
+        let tried = self.begin(op, format_args!("{path}{detail}")).and_then(|strike| match strike {
             Some(strike) if strike.effect != Effect::Whole => Err(strike.io_error()),
             strike => {
                 act(&mut self.state())?;
                 strike.map_or(Ok(()), |strike| Err(strike.io_error()))
             }
         });
+        self.pause(op);
         tried.map_err(|e| Error::io(&format!("{op}{detail}"), self.full(path), e))
     }
 
     /// A call that looks at something.
     fn look<T>(&self, op: DiskOp, path: &str, see: impl FnOnce(&State) -> io::Result<T>) -> Result<T> {
         check_path(path)?;
-        let tried = self.begin_plain(op, path).and_then(|()| see(&self.state()));
+        let tried = self.begin_plain(op, format_args!("{path}")).and_then(|()| see(&self.state()));
         tried.map_err(|e| Error::io(&op.to_string(), self.full(path), e))
     }
 
@@ -53,7 +54,7 @@ impl Disk for SimDisk {
     fn open(&self, path: &str, mode: OpenMode) -> Result<Arc<dyn DiskFile>> {
         check_path(path)?;
         let open = || {
-            self.begin_plain(DiskOp::Open, path)?;
+            self.begin_plain(DiskOp::Open, format_args!("{path}"))?;
             let mut state = self.state();
             let number = state.find(path)?;
             if state.read_only && mode == OpenMode::ReadWrite {
@@ -114,7 +115,8 @@ impl Disk for SimDisk {
 
     fn lock(&self, path: &str, info: &str) -> Result<Box<dyn DiskLock>> {
         check_path(path)?;
-        self.begin_plain(DiskOp::Lock, path).map_err(|e| Error::io("lock", self.full(path), e))?;
+        self.begin_plain(DiskOp::Lock, format_args!("{path}"))
+            .map_err(|e| Error::io("lock", self.full(path), e))?;
         let mut state = self.state();
         let there = state.names.get(path);
         let named = |held: &Held| !state.lock_follows_name || there == Some(Entry::File(held.file));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::fault::{DiskOp, Effect};
 use super::{SimDisk, Strike};
-use crate::disk::{DiskFile, HeapMap, Mapped, OpenMode};
+use crate::disk::{DiskFile, HeapMap, Mapped, OpenMode, whole};
 use crate::{Error, Result};
 
 #[derive(Debug)]
@@ -37,35 +37,49 @@ impl SimFile {
     }
 
     fn try_read(&self, buf: &mut [u8], off: u64) -> io::Result<usize> {
-        self.disk.begin_plain(DiskOp::Read, &format!("{} {off}+{}", self.name, buf.len()))?;
-        let state = self.disk.state();
-        let node = state.file(self.number)?;
-        if node.is_bad(off, buf.len() as u64) {
-            return Err(io::Error::other("input/output error (simulated)"));
-        }
-        Ok(node.read(off, buf))
+        self.disk.begin_plain(DiskOp::Read, format_args!("{} {off}+{}", self.name, buf.len()))?;
+        whole::read(buf, off, |buf, off| {
+            let mut state = self.disk.state();
+            let node = state.file(self.number)?;
+            if node.is_bad(off, buf.len() as u64) {
+                return Err(io::Error::other("input/output error (simulated)"));
+            }
+            let got = node.read(off, buf);
+            if let Some(seen) = buf.get_mut(..got).filter(|_| !state.planned.is_idle()) {
+                state.interrupted()?;
+                state.read_planned(self.number, seen, off)?;
+            }
+            Ok(got)
+        })
     }
 
     fn try_write(&self, bytes: &[u8], off: u64) -> io::Result<()> {
-        let strike = self.disk.begin(DiskOp::Write, &format!("{} {off}+{}", self.name, bytes.len()))?;
+        let strike = self.disk.begin(DiskOp::Write, format_args!("{} {off}+{}", self.name, bytes.len()))?;
         self.check_writable()?;
-        let mut state = self.disk.state();
         match strike {
-            None => state.write(self.number, bytes, off),
+            // As the real one does it, so that short and interrupted calls are gone on from by the same code.
+            None => whole::write(&[bytes], off, |slices, at| {
+                let bytes = slices.first().map_or(&[][..], |slice| slice);
+                self.disk.state().write_planned(self.number, bytes, at)
+            }),
             Some(strike) => {
-                state.write_part(self.number, bytes, off, strike.effect)?;
+                self.disk.state().write_part(self.number, bytes, off, strike.effect)?;
                 Err(strike.io_error())
             }
         }
     }
 
     fn try_sync(&self) -> io::Result<()> {
-        let strike = self.disk.begin(DiskOp::Sync, &self.name)?;
+        let strike = self.disk.begin(DiskOp::Sync, format_args!("{}", self.name))?;
         let mut state = self.disk.state();
         let begun = state.now();
         state.file_mut(self.number)?.syncing += 1;
         state.syncs_waiting += 1;
         self.disk.shared.changed.notify_all();
+        drop(state);
+        self.disk.pause(DiskOp::Sync);
+        let mut state = self.disk.state();
+        let remembers = state.remembers();
         while state.syncs_blocked && self.disk.check_alive().is_ok() {
             self.disk.shared.changed.wait(&mut state);
         }
@@ -74,23 +88,30 @@ impl SimFile {
         node.syncing -= 1;
         self.disk.check_alive()?;
         match strike {
-            None | Some(Strike { effect: Effect::Whole, .. }) => node.synced(begun),
+            None | Some(Strike { effect: Effect::Whole, .. }) => node.synced(begun, remembers),
             Some(Strike { effect: Effect::Part, .. }) => node.sync_dropped(),
             Some(Strike { effect: Effect::Nothing, .. }) => {}
         }
+        state.keep_version(self.number);
         strike.map_or(Ok(()), |strike| Err(strike.io_error()))
     }
 
     fn try_set_len(&self, len: u64) -> io::Result<()> {
-        let strike = self.disk.begin(DiskOp::SetLen, &format!("{} {len}", self.name))?;
+        let strike = self.disk.begin(DiskOp::SetLen, format_args!("{} {len}", self.name))?;
         self.check_writable()?;
         self.unless_struck(strike, || self.disk.state().set_len(self.number, len))
     }
 
     fn try_reserve(&self, off: u64, len: u64) -> io::Result<()> {
-        let strike = self.disk.begin(DiskOp::Allocate, &format!("{} {off}+{len}", self.name))?;
+        let strike = self.disk.begin(DiskOp::Allocate, format_args!("{} {off}+{len}", self.name))?;
         self.check_writable()?;
-        self.unless_struck(strike, || self.disk.state().reserve(self.number, off, len))
+        self.unless_struck(strike, || {
+            whole::call(|| {
+                let mut state = self.disk.state();
+                state.interrupted()?;
+                state.reserve(self.number, off, len)
+            })
+        })
     }
 
     fn unless_struck(&self, strike: Option<Strike>, act: impl Fn() -> io::Result<()>) -> io::Result<()> {
@@ -106,7 +127,7 @@ impl SimFile {
     }
 
     fn try_map(&self) -> io::Result<Vec<u8>> {
-        self.disk.begin_plain(DiskOp::Map, &self.name)?;
+        self.disk.begin_plain(DiskOp::Map, format_args!("{}", self.name))?;
         let state = self.disk.state();
         let node = state.file(self.number)?;
         if node.is_bad(0, node.len) {
@@ -117,7 +138,7 @@ impl SimFile {
     }
 
     fn try_len(&self) -> io::Result<u64> {
-        self.disk.begin_plain(DiskOp::Stat, &self.name)?;
+        self.disk.begin_plain(DiskOp::Stat, format_args!("{}", self.name))?;
         Ok(self.disk.state().file(self.number)?.len)
     }
 }
@@ -125,6 +146,7 @@ impl SimFile {
 impl DiskFile for SimFile {
     fn read_at(&self, buf: &mut [u8], off: u64) -> Result<usize> {
         let got = self.try_read(buf, off);
+        self.disk.pause(DiskOp::Read);
         self.disk.shared.counters.read(*got.as_ref().unwrap_or(&0));
         got.map_err(self.failed(format_args!("read {} bytes at {off} of", buf.len())))
     }
@@ -132,13 +154,16 @@ impl DiskFile for SimFile {
     fn write_at(&self, bufs: &[&[u8]], off: u64) -> Result<()> {
         let bytes = bufs.concat();
         self.disk.shared.counters.wrote(bytes.len() as u64);
-        self.try_write(&bytes, off)
-            .map_err(self.failed(format_args!("write {} bytes at {off} of", bytes.len())))
+        let done = self.try_write(&bytes, off);
+        self.disk.pause(DiskOp::Write);
+        done.map_err(self.failed(format_args!("write {} bytes at {off} of", bytes.len())))
     }
 
     fn sync_data(&self) -> Result<()> {
         self.disk.shared.counters.synced();
-        self.try_sync().map_err(self.failed("sync"))
+        let done = self.try_sync();
+        self.disk.pause(DiskOp::Sync);
+        done.map_err(self.failed("sync"))
     }
 
     fn sync_file(&self) -> Result<()> {
@@ -164,7 +189,9 @@ impl DiskFile for SimFile {
     }
 
     fn identity(&self) -> Result<(u64, u64)> {
-        self.disk.begin_plain(DiskOp::Stat, &self.name).map_err(self.failed("identify"))?;
+        self.disk
+            .begin_plain(DiskOp::Stat, format_args!("{}", self.name))
+            .map_err(self.failed("identify"))?;
         Ok((1, self.number))
     }
 

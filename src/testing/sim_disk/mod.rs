@@ -12,12 +12,15 @@ mod cut;
 mod disk;
 mod fault;
 mod file;
+mod harm;
 mod media;
 mod names;
 mod node;
 mod pages;
+mod plan;
 mod state;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -30,6 +33,8 @@ use crate::disk::{CounterCells, FsKind};
 
 pub use fault::{DiskOp, Effect};
 use fault::{Fault, Strike};
+use plan::Planned;
+pub use plan::{CHANCES, FaultKind, FaultPlan};
 use state::State;
 
 /// A simulated disk. Clones are handles of the same process on the same disk.
@@ -42,6 +47,9 @@ pub struct SimDisk {
 /// What is called at every call, with its number from 0 on.
 type Hook = Box<dyn FnMut(u64, DiskOp, &SimDisk) + Send>;
 
+/// What lets others run before, within and after a call.
+type Pause = dyn Fn(DiskOp) + Send + Sync;
+
 #[derive(Default)]
 struct Hooked {
     /// How often it was set or cleared.
@@ -53,6 +61,7 @@ struct Shared {
     state: Mutex<State>,
     changed: Condvar,
     hook: Mutex<Hooked>,
+    pause: Mutex<Option<Arc<Pause>>>,
     counters: CounterCells,
     root: PathBuf,
 }
@@ -87,6 +96,7 @@ impl SimDisk {
             state: Mutex::new(state),
             changed: Condvar::new(),
             hook: Mutex::default(),
+            pause: Mutex::default(),
             counters: CounterCells::default(),
             root: PathBuf::from("/simulated"),
         };
@@ -155,7 +165,8 @@ impl SimDisk {
     }
 
     /// What every call starts with: dead processes do nothing, the call is noted, the hook is called, faults strike.
-    fn begin(&self, op: DiskOp, what: &str) -> io::Result<Option<Strike>> {
+    fn begin(&self, op: DiskOp, what: fmt::Arguments<'_>) -> io::Result<Option<Strike>> {
+        self.pause(op);
         self.check_alive()?;
         let (number, strike) = self.state().note(op, what)?;
         // Taken out while it runs, so that the calls it makes itself do not call it again.
@@ -175,7 +186,7 @@ impl SimDisk {
     }
 
     /// As [`begin`](Self::begin), for calls that fail without an effect when a fault strikes.
-    fn begin_plain(&self, op: DiskOp, what: &str) -> io::Result<()> {
+    fn begin_plain(&self, op: DiskOp, what: fmt::Arguments<'_>) -> io::Result<()> {
         self.begin(op, what)?.map_or(Ok(()), |strike| Err(strike.io_error()))
     }
 
@@ -205,6 +216,19 @@ impl SimDisk {
         hooked.hook = hook;
     }
 
+    /// Calls `pause` before and after every call from now on, and once within each sync; it may let other threads run
+    /// and time pass. It is called without any lock of the disk.
+    pub fn on_pause(&self, pause: impl Fn(DiskOp) + Send + Sync + 'static) {
+        *self.shared.pause.lock() = Some(Arc::new(pause));
+    }
+
+    fn pause(&self, op: DiskOp) {
+        let pause = self.shared.pause.lock().clone();
+        if let Some(pause) = pause {
+            pause(op);
+        }
+    }
+
     /// The number that the next call gets.
     #[must_use]
     pub fn calls(&self) -> u64 {
@@ -215,6 +239,30 @@ impl SimDisk {
     #[must_use]
     pub fn trace(&self) -> Vec<String> {
         self.state().trace.clone()
+    }
+
+    /// One number for all calls so far, their arguments and their order.
+    #[must_use]
+    pub fn trace_hash(&self) -> u64 {
+        self.state().trace_hash
+    }
+
+    /// Whether calls are noted in the trace (at first they are). Copies of this disk do as it does.
+    pub fn set_traced(&self, on: bool) {
+        self.state().traced = on;
+    }
+
+    /// Lets all of `plan` strike from now on. Copies of this disk have no plan.
+    pub fn plan_faults(&self, plan: FaultPlan) {
+        let mut state = self.state();
+        let struck = std::mem::take(&mut state.planned.struck);
+        state.planned = Planned::new(plan, struck);
+    }
+
+    /// How often each kind of planned fault struck this disk, or the one that it is a copy of.
+    #[must_use]
+    pub fn struck(&self) -> BTreeMap<FaultKind, u64> {
+        self.state().planned.struck.clone()
     }
 
     /// Lets the `n`th call of the kind `op` from now on (1 is the next) fail with `error`. A sync that fails drops
@@ -248,6 +296,7 @@ impl SimDisk {
     pub fn clear_faults(&self) {
         let mut state = self.state();
         state.faults.clear();
+        state.planned.plan = FaultPlan::none();
         state.stop_at = None;
     }
 

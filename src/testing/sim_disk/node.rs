@@ -20,6 +20,8 @@ struct Version {
     bytes: Arc<Sector>,
     /// A failed sync has dropped it: reads see it, no later sync makes it durable.
     clean: bool,
+    /// The medium never got it: no power cut leaves it either.
+    lost: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -36,6 +38,8 @@ pub(super) struct Node {
     reserved: bool,
     /// Syncs under way: versions that they will make durable must not be forgotten.
     pub(super) syncing: u32,
+    /// What sectors were on the medium before the last sync, where that is remembered.
+    past: BTreeMap<u64, Arc<Sector>>,
     /// Byte ranges that cannot be read.
     pub(super) bad: Vec<Range<u64>>,
 }
@@ -69,6 +73,17 @@ impl Node {
         }
     }
 
+    /// As [`write`](Self::write), only that the medium never gets it.
+    pub(super) fn write_lost(&mut self, time: u64, off: u64, bytes: &[u8]) {
+        self.write(time, off, bytes);
+        let end = off + bytes.len() as u64;
+        for (_, versions) in self.dirty.range_mut(off / SECTOR..end.div_ceil(SECTOR)) {
+            for version in versions.iter_mut().filter(|version| version.time == time) {
+                (version.clean, version.lost) = (true, true);
+            }
+        }
+    }
+
     pub(super) fn set_len(&mut self, time: u64, len: u64) {
         if len < self.len {
             self.live.cut(len);
@@ -93,23 +108,27 @@ impl Node {
     fn push_version(&mut self, time: u64, sector: u64) {
         let bytes = shared_sector(self.live.sector(sector));
         let versions = self.dirty.entry(sector).or_default();
-        versions.push(Version { time, bytes, clean: false });
+        versions.push(Version { time, bytes, clean: false, lost: false });
         if versions.len() > VERSIONS && self.syncing == 0 {
             versions.remove(1);
         }
     }
 
-    /// A sync that began at `time` has succeeded.
-    pub(super) fn synced(&mut self, time: u64) {
+    /// A sync that began at `time` has succeeded; `remember` what its sectors were before.
+    pub(super) fn synced(&mut self, time: u64, remember: bool) {
         let shortest = self.lens.iter().filter(|(at, _)| *at <= time).map(|(_, len)| *len).min();
         if let Some(shortest) = shortest.filter(|len| *len < self.durable_len) {
             self.durable.cut(shortest);
         }
-        let durable = &mut self.durable;
+        let (durable, past) = (&mut self.durable, &mut self.past);
         self.dirty.retain(|sector, versions| {
             let covered = versions.iter().rposition(|v| v.time <= time && !v.clean);
             if let Some(covered) = covered {
                 if let Some(version) = versions.get(covered) {
+                    let before = remember.then(|| durable.sector(*sector));
+                    if let Some(before) = before.filter(|before| *before != *version.bytes) {
+                        past.insert(*sector, shared_sector(before));
+                    }
                     durable.write(sector * SECTOR, version.bytes.as_slice());
                 }
                 versions.drain(..=covered);
@@ -148,6 +167,35 @@ impl Node {
         self.live.cut(self.len);
     }
 
+    pub(super) fn has_past(&self) -> bool {
+        !self.past.is_empty()
+    }
+
+    /// Some sector becomes what it was before the last sync that changed it.
+    pub(super) fn fall_back(&mut self, draw: u64) -> Option<()> {
+        let place = usize::try_from(draw % (self.past.len() as u64).max(1)).ok()?;
+        let (sector, before) =
+            self.past.iter().nth(place).map(|(sector, before)| (*sector, Arc::clone(before)))?;
+        let start = sector * SECTOR;
+        let byte_at = |at: u64| usize::try_from(at - start).ok().and_then(|index| before.get(index)).copied();
+        self.damage(start, SECTOR, |at, byte| byte_at(at).unwrap_or(byte));
+        Some(())
+    }
+
+    /// Puts an older version of some sector into `buf`, which was read from `off` on.
+    pub(super) fn show_past(&self, off: u64, buf: &mut [u8], draw: u64) -> Option<()> {
+        let end = off + buf.len() as u64;
+        let there: Vec<_> = self.past.range(off / SECTOR..end.div_ceil(SECTOR)).collect();
+        let (sector, before) = there.get(usize::try_from(draw % (there.len() as u64).max(1)).ok()?)?;
+        for (at, byte) in (*sector * SECTOR..).zip(before.iter()) {
+            let place = at.checked_sub(off).and_then(|place| usize::try_from(place).ok());
+            if let Some(to) = place.and_then(|place| buf.get_mut(place)) {
+                *to = *byte;
+            }
+        }
+        Some(())
+    }
+
     /// The time of the oldest change that is not durable.
     pub(super) fn oldest_pending(&self) -> Option<u64> {
         let versions = self.dirty.values().flatten().map(|version| version.time);
@@ -173,7 +221,7 @@ impl Node {
             let lost = shrinks.iter().filter(|(time, len)| *time > kept_at && *len <= start);
             let until = lost.map(|(time, _)| *time).min().unwrap_or(u64::MAX);
             let mut newest = versions.iter().rev().filter(|v| (since..until).contains(&v.time));
-            if let Some(kept) = newest.find(|v| cut.keeps(number, *sector, v.time)) {
+            if let Some(kept) = newest.find(|v| !v.lost && cut.keeps(number, *sector, v.time)) {
                 pages.write(start, kept.bytes.as_slice());
             }
         }

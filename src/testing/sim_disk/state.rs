@@ -1,6 +1,7 @@
 //! All that a simulated disk holds, behind one lock: names, files, the writer's lock, space and faults.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 
@@ -9,7 +10,9 @@ use super::fault::{DiskOp, Effect, Fault, Strike, strike};
 use super::names::{Entry, Names};
 use super::node::Node;
 use super::pages::{PAGE, SECTOR};
+use super::plan::{FaultPlan, Planned};
 use crate::disk::FsKind;
+use crate::testing::random::mix;
 
 /// What a name in a directory takes of a limited space.
 const NAME_BYTES: u64 = 64;
@@ -43,9 +46,16 @@ pub(super) struct State {
     pub(super) read_only: bool,
     pub(super) fs_kind: FsKind,
     pub(super) faults: Vec<Fault>,
+    pub(super) planned: Planned,
+    /// Older versions of files, for the plan.
+    pub(super) kept: Vec<(String, Arc<Node>)>,
     pub(super) stop_at: Option<u64>,
     pub(super) calls: u64,
+    /// Whether calls are noted as text too.
+    pub(super) traced: bool,
     pub(super) trace: Vec<String>,
+    /// Of all calls so far, in their order.
+    pub(super) trace_hash: u64,
     pub(super) syncs_blocked: bool,
     pub(super) syncs_waiting: usize,
 }
@@ -67,6 +77,10 @@ impl State {
             read_only: false,
             fs_kind: FsKind::Local,
             faults: Vec::new(),
+            planned: Planned::default(),
+            kept: Vec::new(),
+            traced: true,
+            trace_hash: 0,
             stop_at: None,
             calls: 0,
             trace: Vec::new(),
@@ -76,14 +90,26 @@ impl State {
     }
 
     /// Notes a call and says what strikes it.
-    pub(super) fn note(&mut self, op: DiskOp, what: &str) -> io::Result<(u64, Option<Strike>)> {
+    pub(super) fn note(&mut self, op: DiskOp, what: fmt::Arguments<'_>) -> io::Result<(u64, Option<Strike>)> {
         let number = self.calls;
         if self.stop_at.is_some_and(|stop| number >= stop) {
             return Err(io::Error::other("the power was cut (simulated); go on with what crash() leaves"));
         }
         self.calls += 1;
-        self.trace.push(format!("{number} {op} {what}"));
-        Ok((number, strike(&mut self.faults, op)))
+        if self.traced {
+            let line = format!("{number} {op} {what}");
+            let folded = line
+                .bytes()
+                .fold(self.trace_hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3));
+            self.trace_hash = mix(folded);
+            self.trace.push(line);
+        }
+        if self.planned.is_idle() {
+            return Ok((number, strike(&mut self.faults, op)));
+        }
+        self.befall();
+        let struck = strike(&mut self.faults, op).or_else(|| self.planned.strike(op));
+        Ok((number, struck))
     }
 
     pub(super) fn tick(&mut self) -> u64 {
@@ -235,7 +261,11 @@ impl State {
             self.names.damage(dir, Some(Entry::Dir));
             dir = super::names::parent(dir);
         }
-        let number = self.add_file(Node::of_bytes(bytes));
+        self.install_node(name, Node::of_bytes(bytes));
+    }
+
+    pub(super) fn install_node(&mut self, name: &str, node: Node) {
+        let number = self.add_file(node);
         self.names.damage(name, Some(Entry::File(number)));
         self.forget_unreachable();
     }
@@ -259,7 +289,7 @@ impl State {
         self.files.retain(|number, _| reachable.contains(number) || opens.contains_key(number));
     }
 
-    fn check_changeable(&self) -> io::Result<()> {
+    pub(super) fn check_changeable(&self) -> io::Result<()> {
         if self.read_only { Err(io::ErrorKind::ReadOnlyFilesystem.into()) } else { Ok(()) }
     }
 
@@ -306,14 +336,21 @@ impl State {
     /// The same disk, with no handles and nothing planned.
     pub(super) fn copy(&self) -> Self {
         let mut copy = Self {
-            opens: BTreeMap::new(),
-            faults: Vec::new(),
-            trace: Vec::new(),
-            stop_at: None,
-            calls: 0,
-            syncs_blocked: false,
-            syncs_waiting: 0,
-            ..self.clone()
+            time: self.time,
+            next_file: self.next_file,
+            next_owner: self.next_owner,
+            next_process: self.next_process,
+            names: self.names.clone(),
+            files: self.files.clone(),
+            held: self.held.clone(),
+            capacity: self.capacity,
+            charge_renames: self.charge_renames,
+            lock_follows_name: self.lock_follows_name,
+            read_only: self.read_only,
+            fs_kind: self.fs_kind.clone(),
+            planned: Planned::new(FaultPlan::none(), self.planned.struck.clone()),
+            traced: self.traced,
+            ..Self::new()
         };
         copy.forget_unreachable();
         copy

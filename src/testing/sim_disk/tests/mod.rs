@@ -1,5 +1,6 @@
 mod crash;
 mod faults;
+mod plan;
 
 use std::collections::BTreeSet;
 use std::io;
