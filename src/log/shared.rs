@@ -73,22 +73,30 @@ thread_local! {
     static LOCKED: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
-/// Says, as long as it lives, that this thread holds a lock under which no disk call or wait may happen (T3). Only
-/// debug builds count.
+/// Whether locks are counted: in debug builds, and for the simulation's sake in its release builds too.
+const COUNTED: bool = cfg!(any(debug_assertions, feature = "testing"));
+
+/// Says, as long as it lives, that this thread holds a lock under which no disk call or wait may happen (T3).
 pub(crate) struct LockScope(());
 
 impl LockScope {
     pub(crate) fn enter() -> Self {
-        if cfg!(debug_assertions) {
+        if COUNTED {
             LOCKED.with(|held| held.set(held.get().saturating_add(1)));
         }
         Self(())
+    }
+
+    /// This thread holds none, as far as they are counted.
+    #[cfg(feature = "testing")]
+    pub(crate) fn is_free() -> bool {
+        LOCKED.with(std::cell::Cell::get) == 0
     }
 }
 
 impl Drop for LockScope {
     fn drop(&mut self) {
-        if cfg!(debug_assertions) {
+        if COUNTED {
             LOCKED.with(|held| held.set(held.get().saturating_sub(1)));
         }
     }

@@ -6,12 +6,14 @@ pub mod fuzzing;
 pub mod model;
 pub mod oracle;
 mod random;
+pub mod scheduler;
 pub mod seeded;
 pub mod sim_disk;
 pub mod workload;
 
 pub use model::Model;
 pub use random::Random;
+pub use scheduler::Scheduler;
 pub use seeded::SeededRuntime;
 pub use sim_disk::{DiskOp, Effect, FaultKind, FaultPlan, SimDisk};
 pub use workload::{Op, Workload};
