@@ -172,11 +172,12 @@ pub trait DiskFile: Send + Sync + Debug {
     fn set_len(&self, len: u64) -> Result<()>;
 
     /// Reserves space for a range and extends the file to its end when it is shorter; what was not written reads
-    /// as zero. Where the file system cannot reserve, only the length changes: writing is what makes it sure.
+    /// as zero. False where the file system cannot reserve: only the length changes then, and writing is what makes it
+    /// sure.
     ///
     /// # Errors
     /// [`ErrorKind::Full`] when the space is not there. See [`Disk`].
-    fn allocate(&self, off: u64, len: u64) -> Result<()>;
+    fn allocate(&self, off: u64, len: u64) -> Result<bool>;
 
     /// The length in bytes.
     ///

@@ -56,7 +56,7 @@ impl DiskFile for RealFile {
         self.file.set_len(len).map_err(|e| Error::io(&format!("set the length {len} of"), &self.path, e))
     }
 
-    fn allocate(&self, off: u64, len: u64) -> Result<()> {
+    fn allocate(&self, off: u64, len: u64) -> Result<bool> {
         reserve(&self.file, off, len)
             .map_err(|e| Error::io(&format!("reserve {len} bytes at {off} of"), &self.path, e))
     }
@@ -95,16 +95,16 @@ fn write_all(file: &File, bufs: &[&[u8]], off: u64) -> io::Result<()> {
     whole::write(bufs, off, |slices, at| slices.first().map_or(Ok(0), |slice| file.write_at(slice, at)))
 }
 
-/// Reserves the range where the file system can, else only extends the file.
-fn reserve(file: &File, off: u64, len: u64) -> io::Result<()> {
+/// Reserves the range where the file system can, else only extends the file; whether it could.
+fn reserve(file: &File, off: u64, len: u64) -> io::Result<bool> {
     let end = off.checked_add(len).ok_or(io::ErrorKind::FileTooLarge)?;
     if len == 0 || reserve_blocks(file, off, len)? {
-        return Ok(());
+        return Ok(true);
     }
     if file.metadata()?.len() < end {
         file.set_len(end)?;
     }
-    Ok(())
+    Ok(false)
 }
 
 /// Whether the file system could do it.

@@ -74,13 +74,18 @@ impl Shared {
     /// Carries out disk operations until `upto` is there, nothing is due, or the writer failed. The caller has
     /// taken the token.
     pub(crate) fn lead(&self, upto: Lsn, sync: bool) {
+        self.lead_until(upto, sync, |_| false);
+    }
+
+    /// As [`lead`](Self::lead), or until `stop` says so between two operations.
+    pub(crate) fn lead_until(&self, upto: Lsn, sync: bool, stop: impl Fn(&CommitState) -> bool) {
         let guard = Token { shared: self };
         self.gather();
         loop {
             let work = {
                 let mut state = self.state();
                 let Some(commit) = state.commit.as_mut() else { break };
-                if reached(commit.durable(), commit.written(), upto, sync) {
+                if reached(commit.durable(), commit.written(), upto, sync) || stop(commit) {
                     break;
                 }
                 match commit.next_work() {

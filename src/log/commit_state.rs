@@ -17,12 +17,15 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Binding, ControlSlot, FIRST_FRAME, FrameBuilder, Lsn, StoreId, frame_kind};
 use crate::mutation::{self, Mutation};
 
-use super::space::Space;
+use super::space::{Prepare, Space};
 use super::types::Entry;
 use super::work::{InFlight, Item, Origin, Progress, Work};
 
 /// Largest group buffer that is kept for the next group.
 const KEPT_BUFFER: usize = 2 << 20;
+
+/// This share of the bytes that may be unflushed makes an appender one of bulk.
+const BULK_SHARE: usize = 8;
 
 /// See the module.
 #[derive(Debug)]
@@ -400,6 +403,22 @@ impl CommitState {
 
     pub(crate) fn space(&self) -> &Space {
         &self.space
+    }
+
+    /// The preparation of space that is due, if any; at most one at a time.
+    pub(crate) fn prepare(&mut self) -> Option<Prepare> {
+        let (tail, bulk) = (self.tail().offset(), self.is_bulk());
+        self.space.prepare(tail, bulk)
+    }
+
+    /// Space should be prepared before anything else is written: who appends would have to wait for it.
+    pub(crate) fn owes_space(&self) -> bool {
+        self.space.plan(self.tail().offset(), self.is_bulk()).is_some()
+    }
+
+    /// Much more is appended than a flush now and then: the log is written in large pieces.
+    fn is_bulk(&self) -> bool {
+        self.pending_bytes() >= self.unflushed_bytes / BULK_SHARE
     }
 
     pub(crate) fn space_mut(&mut self) -> &mut Space {

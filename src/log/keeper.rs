@@ -10,6 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Lsn, frame_kind, names};
 use crate::rt::{Step, Task};
 
+use super::commit_state::CommitState;
 use super::shared::{Shared, State};
 use super::space::Prepare;
 
@@ -47,7 +48,8 @@ impl Task for Keeper {
                 Step::Again
             }
             Due::Lead(upto, sync) => {
-                shared.lead(upto, sync);
+                // Who appends must not wait for space because this writes what was appended.
+                shared.lead_until(upto, sync, CommitState::owes_space);
                 Step::Again
             }
         }
@@ -63,7 +65,7 @@ fn due(state: &mut State, now: Duration) -> Due {
         return Due::Nothing(None);
     }
     let tail = commit.tail();
-    if let Some(job) = commit.space_mut().prepare(tail.offset()) {
+    if let Some(job) = commit.prepare() {
         return Due::Prepare(job);
     }
     if leading {
@@ -137,6 +139,12 @@ fn fill(shared: &Shared, job: &Prepare) -> Result<()> {
         // Records may have been accepted into it and its file not renamed yet.
         None => shared.files.fillable(job.number)?,
     };
+    // Reserved space reads as zero and cannot run out. Filling it makes the syncs of small commits cheap, and would
+    // only write everything twice where the log is written in large pieces: their syncs carry the rest.
+    let length = u64::from(job.to.saturating_sub(job.from));
+    if job.bulk && file.allocate(u64::from(job.from), length)? {
+        return Ok(());
+    }
     write_zeros(file.as_ref(), job.from, job.to)?;
     file.sync_data().map_err(|error| poison(started || shared.is_segment(job.number), error))
 }

@@ -1,4 +1,5 @@
-//! Prepared space: what of the active segment and of the next one is allocated and zero-filled.
+//! Prepared space: what of the active segment and of the next one is allocated, and zero-filled unless the log is written
+//! in large pieces.
 //!
 //! Accepted means that a place is reserved, so an append only ever goes into prepared bytes (C1). Part of them
 //! is held back: marks (seal, close, continue, witness) always fit, and a ballast lets tombstones and recovery
@@ -37,6 +38,8 @@ pub(crate) struct Prepare {
     pub to: u32,
     /// The file is to be created under its prepared name, with this capacity.
     pub create: Option<u32>,
+    /// It is for writing in large pieces: reserved is enough.
+    pub bulk: bool,
 }
 
 /// See the module.
@@ -158,29 +161,10 @@ impl Space {
         self.wanted_next = 0;
     }
 
-    /// The preparation that is due with the log's end at `tail`, at most one at a time.
-    pub(crate) fn prepare(&mut self, tail: u32) -> Option<Prepare> {
-        if self.preparing || self.failure.is_some() {
-            return None;
-        }
-        let step = if tail < 4 * FIRST_STEP { FIRST_STEP } else { LAST_STEP };
-        let ahead = self.prepared_end.saturating_sub(tail);
-        let short = ahead < step / 2 || self.prepared_end < self.wanted;
-        let job = if short && self.prepared_end < self.capacity {
-            let to = self.prepared_end.saturating_add(step).max(self.wanted).min(self.capacity);
-            Prepare {
-                number: self.number,
-                from: self.prepared_end,
-                to: page_up(to).min(self.capacity),
-                create: None,
-            }
-        } else if self.capacity.saturating_sub(tail) < NEXT_AHEAD.min(self.segment_bytes / 2)
-            || self.wanted_next > 0
-        {
-            self.prepare_next(step)?
-        } else {
-            return None;
-        };
+    /// The preparation that is due with the log's end at `tail`, at most one at a time. `bulk`: it is written in large
+    /// pieces.
+    pub(crate) fn prepare(&mut self, tail: u32, bulk: bool) -> Option<Prepare> {
+        let job = self.plan(tail, bulk)?;
         if job.create.is_some() {
             // What is zeroed anew must not be entered meanwhile.
             self.next = None;
@@ -189,26 +173,47 @@ impl Space {
         Some(job)
     }
 
-    fn prepare_next(&self, step: u32) -> Option<Prepare> {
+    /// What [`prepare`](Self::prepare) would have done.
+    pub(crate) fn plan(&self, tail: u32, bulk: bool) -> Option<Prepare> {
+        if self.preparing || self.failure.is_some() {
+            return None;
+        }
+        let step = if tail < 4 * FIRST_STEP && !bulk { FIRST_STEP } else { LAST_STEP };
+        let ahead = self.prepared_end.saturating_sub(tail);
+        // Who writes in bulk takes as much as may be unflushed before it is looked at again.
+        let least = if bulk { step } else { step / 2 };
+        let short = ahead < least || self.prepared_end < self.wanted;
+        let job = if short && self.prepared_end < self.capacity {
+            let to = self.prepared_end.saturating_add(step).max(self.wanted).min(self.capacity);
+            let to = page_up(to).min(self.capacity);
+            Prepare { number: self.number, from: self.prepared_end, to, create: None, bulk }
+        } else if self.capacity.saturating_sub(tail) < NEXT_AHEAD.min(self.segment_bytes / 2)
+            || self.wanted_next > 0
+        {
+            self.prepare_next(step, bulk)?
+        } else {
+            return None;
+        };
+        Some(job)
+    }
+
+    fn prepare_next(&self, step: u32, bulk: bool) -> Option<Prepare> {
         let number = self.number.checked_add(1)?;
         let Some(next) = &self.next else {
             let capacity = self.segment_bytes.max(page_up(self.wanted_next));
-            let to = FIRST_STEP.max(self.wanted_next).min(capacity);
-            return Some(Prepare { number, from: 0, to: page_up(to).min(capacity), create: Some(capacity) });
+            let first = if bulk { step } else { FIRST_STEP };
+            let to = page_up(first.max(self.wanted_next).min(capacity)).min(capacity);
+            return Some(Prepare { number, from: 0, to, create: Some(capacity), bulk });
         };
         if next.capacity < self.wanted_next {
             // Too small for what waits: prepared again, larger.
             let capacity = page_up(self.wanted_next);
-            return Some(Prepare { number, from: 0, to: capacity, create: Some(capacity) });
+            return Some(Prepare { number, from: 0, to: capacity, create: Some(capacity), bulk });
         }
         if next.prepared_end < self.wanted_next {
             let to = self.wanted_next.max(next.prepared_end.saturating_add(step)).min(next.capacity);
-            return Some(Prepare {
-                number,
-                from: next.prepared_end,
-                to: page_up(to).min(next.capacity),
-                create: None,
-            });
+            let to = page_up(to).min(next.capacity);
+            return Some(Prepare { number, from: next.prepared_end, to, create: None, bulk });
         }
         None
     }
@@ -261,11 +266,11 @@ mod tests {
     fn a_next_segment_that_is_made_anew_cannot_be_entered_meanwhile() {
         let (capacity, tail) = (4 << 20, 3 << 20);
         let mut space = Space::new(&header(capacity), capacity, capacity);
-        let first = space.prepare(tail).unwrap();
+        let first = space.prepare(tail, false).unwrap();
         space.prepared(&first, Ok(()), 8);
         assert!(space.next_takes(1000));
         space.refuse_next(8 << 20, "larger than that");
-        let larger = space.prepare(tail).unwrap();
+        let larger = space.prepare(tail, false).unwrap();
         assert!(larger.create.is_some_and(|capacity| capacity > 8 << 20), "{larger:?}");
         assert!(!space.next_takes(1000), "its file is being replaced");
         assert!(space.take_next().is_none());

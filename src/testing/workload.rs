@@ -60,12 +60,12 @@ pub struct Workload {
     made: u64,
 }
 
-/// Options of every simulated store: the smallest segments.
+/// Options of every simulated store: the smallest segments, and so few unflushed bytes that larger batches count as bulk.
 #[must_use]
 pub fn options(disk: &SimDisk, runtime: &Arc<SeededRuntime>) -> StoreOptions {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
     let runtime = Arc::clone(runtime);
-    StoreOptions::new().segment_bytes(64 << 10).disk(disk).runtime(runtime)
+    StoreOptions::new().segment_bytes(64 << 10).unflushed_bytes(64 << 10).disk(disk).runtime(runtime)
 }
 
 /// Opens a store for writing on a simulated disk.
@@ -255,9 +255,10 @@ impl Workload {
     }
 
     fn append_patiently(&self, session: &Session, events: Vec<NewEvent>) -> Result<()> {
+        let bytes: usize = events.iter().map(|event| event.data().len() + 256).sum();
         loop {
             match session.append_batch(events.clone()) {
-                Err(error) if error.is_backpressure() => self.store()?.wait_for_room(16 << 10)?,
+                Err(error) if error.is_backpressure() => self.store()?.wait_for_room(bytes)?,
                 other => return other.map(|_| ()),
             }
         }

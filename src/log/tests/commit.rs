@@ -191,3 +191,38 @@ fn a_segment_is_extended_before_it_is_started() {
         log.close().unwrap();
     });
 }
+
+#[test]
+fn what_is_appended_in_large_pieces_is_written_once_and_survives_a_power_cut() {
+    on_both(|disk, rt| {
+        let options =
+            LogOptions { segment_bytes: 1 << 20, unflushed_bytes: 128 << 10, ..LogOptions::default() };
+        let (log, _) = Log::open_writer(Arc::new(disk.clone()), rt(), options, true).unwrap();
+        let (dense, _) = create(&log, "a");
+        let text = "x".repeat(1000);
+        let (before, mut end) = (disk.counters().written_bytes, Lsn::NONE);
+        for batch in 0..100 {
+            let seqs = batch * 30..(batch + 1) * 30;
+            let entries: Vec<Entry> = seqs.map(|seq| event(dense, seq, &text, seq % 30 < 29)).collect();
+            end = loop {
+                match log.append(&entries) {
+                    Err(error) if error.is_backpressure() => log.wait_for_room(40_000).unwrap(),
+                    other => break other.unwrap().end,
+                }
+            };
+        }
+        log.flush(end, Durability::Durable).unwrap();
+        let (written, of_log) = (disk.counters().written_bytes - before, log.counters().bytes_written);
+        assert!(of_log > 3_000_000, "{of_log}");
+        assert!(written < of_log * 3 / 2, "{written} bytes written for {of_log} bytes of log");
+        for choice in 0..8 {
+            let disk = disk.crash(choice);
+            let (log, report) =
+                Log::open_writer(Arc::new(disk), Arc::new(SeededRuntime::new(1)), small(), true).unwrap();
+            assert!(report.losses.is_empty(), "{report:?}");
+            assert_eq!(texts(&log, "a").len(), 3000);
+            log.close().unwrap();
+        }
+        log.close().unwrap();
+    });
+}

@@ -174,8 +174,9 @@ impl DiskFile for SimFile {
         self.try_set_len(len).map_err(self.failed(format_args!("set the length {len} of")))
     }
 
-    fn allocate(&self, off: u64, len: u64) -> Result<()> {
-        self.try_reserve(off, len).map_err(self.failed(format_args!("reserve {len} bytes at {off} of")))
+    fn allocate(&self, off: u64, len: u64) -> Result<bool> {
+        let reserved = self.try_reserve(off, len).map(|()| true);
+        reserved.map_err(self.failed(format_args!("reserve {len} bytes at {off} of")))
     }
 
     fn len(&self) -> Result<u64> {

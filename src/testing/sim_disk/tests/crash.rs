@@ -230,7 +230,7 @@ fn random_runs_leave_only_what_was_there() {
                     since_sync.clear();
                 }
                 1 => file.set_len(off).unwrap(),
-                2 => file.allocate(off, 700).unwrap(),
+                2 => assert!(file.allocate(off, 700).unwrap()),
                 _ => file.write_at(&[&vec![step; 1 + random.index(2000)]], off).unwrap(),
             }
             since_sync.push(disk.contents("f").unwrap());
