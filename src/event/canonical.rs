@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::chunk_text;
 use super::exact::Text;
 use super::json::{JsonText, Scanner};
 use super::stored::Event;
@@ -16,16 +17,21 @@ const UNSAFE: u64 = 1_000_000_000_000_000;
 /// The event of `line`, if the line is spelled canonically.
 pub(super) fn parse(line: &str) -> Option<Event> {
     let mut text = Text { rest: line };
-    text.skip("{\"type\":\"")?;
+    text.skip(b"{\"type\":\"")?;
     let event_type = name(&mut text)?;
-    text.skip("\",\"seq\":")?;
+    text.skip(b"\",\"seq\":")?;
     let seq = number(&mut text)?;
-    text.skip(",\"time\":")?;
+    text.skip(b",\"time\":")?;
     let time = number(&mut text)?;
-    text.skip(",\"data\":")?;
-    let data = value(&mut text)?;
-    let sources = if text.skip(",\"sourceEventSeqs\":[").is_some() { Some(list(&mut text)?) } else { None };
-    let surface_op = if text.skip(",\"surfaceOp\":").is_some() { Some(op(&mut text)?) } else { None };
+    text.skip(b",\"data\":")?;
+    // Nearly every event of a log.
+    let chunk = if event_type == "assistant/chunk" { chunk_text::take(&mut text) } else { None };
+    let data = match chunk {
+        Some(data) => data,
+        None => value(&mut text)?,
+    };
+    let sources = if text.skip(b",\"sourceEventSeqs\":[").is_some() { Some(list(&mut text)?) } else { None };
+    let surface_op = if text.skip(b",\"surfaceOp\":").is_some() { Some(op(&mut text)?) } else { None };
     (text.rest == "}").then(|| Event {
         seq,
         time: Time::from_millis(time.cast_signed()),
@@ -64,7 +70,7 @@ fn value<'a>(text: &mut Text<'a>) -> Option<&'a str> {
 /// Numbers up to the bracket that ends them, which is taken.
 fn list(text: &mut Text<'_>) -> Option<Arc<[u64]>> {
     let mut list = Vec::new();
-    if text.skip("]").is_some() {
+    if text.skip(b"]").is_some() {
         return Some(list.into());
     }
     loop {
@@ -78,13 +84,13 @@ fn list(text: &mut Text<'_>) -> Option<Arc<[u64]>> {
 }
 
 fn op(text: &mut Text<'_>) -> Option<SurfaceOp> {
-    if text.skip("\"append\"").is_some() {
+    if text.skip(b"\"append\"").is_some() {
         return Some(SurfaceOp::Append);
     }
-    text.skip("{\"op\":\"replace\",\"start\":")?;
+    text.skip(b"{\"op\":\"replace\",\"start\":")?;
     let start = number(text)?;
-    text.skip(",\"end\":")?;
+    text.skip(b",\"end\":")?;
     let end = number(text)?;
-    text.skip("}")?;
+    text.skip(b"}")?;
     Some(SurfaceOp::Replace { start, end })
 }

@@ -3,7 +3,8 @@
 //! [`recognise`] matches the exact canonical text and nothing near it, so that what it accepts can be rendered again
 //! byte for byte, and has no member twice. Strings are the bytes between the quotes as they were spelled.
 
-use super::exact::Text;
+use super::exact::{ReadString, Text};
+use super::json::{checked_quote, closing_quote};
 
 /// A chunk's data, its strings as spelled between their quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,26 +27,41 @@ pub(crate) enum ChunkBody<'a> {
 /// The chunk that `data`, a valid JSON text, spells in the canonical way; none for any other text.
 pub(crate) fn recognise(data: &str) -> Option<Chunk<'_>> {
     let mut text = Text { rest: data };
-    text.skip("{\"turn\":")?;
+    let chunk = front(&mut text, closing_quote)?;
+    text.rest.is_empty().then_some(chunk)
+}
+
+/// Takes a chunk that is spelled in the canonical way from the front of a text that was not checked to be JSON; nothing
+/// for what begins otherwise. It is checked by that.
+pub(super) fn take<'a>(text: &mut Text<'a>) -> Option<&'a str> {
+    let mut behind = Text { rest: text.rest };
+    front(&mut behind, checked_quote)?;
+    text.take(text.rest.len() - behind.rest.len())
+}
+
+#[inline]
+fn front<'a>(text: &mut Text<'a>, read: impl ReadString) -> Option<Chunk<'a>> {
+    text.skip(b"{\"turn\":")?;
     let turn = text.number()?;
-    text.skip(",\"step\":")?;
+    text.skip(b",\"step\":")?;
     let step = text.number()?;
-    text.skip(",\"chunk\":{\"type\":\"")?;
-    let kind = text.string()?;
-    text.skip(",\"index\":")?;
+    text.skip(b",\"chunk\":{\"type\":\"")?;
+    let kind = text.string(read)?;
+    text.skip(b",\"index\":")?;
     let index = text.number()?;
     let body = match kind {
-        "text-delta" => ChunkBody::Text(text.member(",\"text\":\"")?),
-        "reasoning-delta" => ChunkBody::Reasoning(text.member(",\"text\":\"")?),
+        "text-delta" => ChunkBody::Text(text.member(b",\"text\":\"", read)?),
+        "reasoning-delta" => ChunkBody::Reasoning(text.member(b",\"text\":\"", read)?),
         "tool-call-delta" => {
-            let id = text.member(",\"id\":\"")?;
-            let name = text.member(",\"name\":\"");
-            ChunkBody::Call { id, name, arguments: text.member(",\"argumentsDelta\":\"")? }
+            let id = text.member(b",\"id\":\"", read)?;
+            let name = text.member(b",\"name\":\"", read);
+            ChunkBody::Call { id, name, arguments: text.member(b",\"argumentsDelta\":\"", read)? }
         }
-        "block-start" => ChunkBody::BlockStart(text.member(",\"blockType\":\"")?),
+        "block-start" => ChunkBody::BlockStart(text.member(b",\"blockType\":\"", read)?),
         _ => return None,
     };
-    (text.rest == "}}").then_some(Chunk { turn, step, index, body })
+    text.skip(b"}}")?;
+    Some(Chunk { turn, step, index, body })
 }
 
 impl Chunk<'_> {

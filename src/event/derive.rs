@@ -140,7 +140,7 @@ pub(crate) fn shape<'a>(class: Class, body: &Body<'a>) -> Result<Option<Shape<'a
         return Ok(None);
     }
     let content = body.content().ok_or("its content is no array")?;
-    let is_empty = content.elements().next().is_none();
+    let is_empty = content.is_empty_array();
     let framed = |tag| {
         let kind = body.source_kind().ok_or("its source has no kind")?;
         Ok::<_, &'static str>(Shape::Framed { tag, kind, content })
@@ -195,7 +195,7 @@ fn framed(tag: &str, kind: JsonStr<'_>, content: JsonRef<'_>) -> String {
     let close = literal_of(&format!("</{tag}>"));
     let array = content.raw();
     let blocks = array.get(1..array.len().saturating_sub(1)).unwrap_or_default();
-    let comma = if content.elements().next().is_none() { "" } else { "," };
+    let comma = if content.is_empty_array() { "" } else { "," };
     let parts = [
         "[{\"type\":\"text\",\"text\":",
         open.as_str(),

@@ -119,6 +119,9 @@ fn extra_fields_come_as_an_object() {
 fn the_short_way_and_the_general_way_agree() {
     let lines = [
         r#"{"type":"assistant/chunk","seq":10,"time":1782133869868,"data":{"turn":1,"step":2,"chunk":{"a":"\n"}}}"#,
+        r#"{"type":"assistant/chunk","seq":1,"time":2,"data":{"turn":1,"step":20,"chunk":{"type":"text-delta","index":0,"text":"é\u00e9\"x"}}}"#,
+        r#"{"type":"assistant/chunk","seq":1,"time":2,"data":{"turn":1,"step":2,"chunk":{"type":"tool-call-delta","index":1,"id":"c","name":"n","argumentsDelta":""}}}"#,
+        r#"{"type":"assistant/chunk","seq":1,"time":2,"data":{"turn":1,"step":2,"chunk":{"type":"block-start","index":1,"blockType":"text"}}}"#,
         r#"{"type":"x-y_z.1:2","seq":0,"time":0,"data":null}"#,
         r#"{"type":"user/message","seq":7,"time":5,"data":[1, "é",{}],"surfaceOp":"append"}"#,
         r#"{"type":"user/message","seq":7,"time":5,"data":"","sourceEventSeqs":[],"surfaceOp":"append"}"#,

@@ -9,24 +9,53 @@ use super::varint::{self, Fault};
 use crate::mutation::{self, Mutation};
 use crc32fast::Hasher;
 use std::fmt;
+use std::sync::Arc;
 
 /// A payload on its way into a record, hashed.
 #[derive(Debug, Clone)]
 pub(crate) struct RecordDraft {
-    payload: Vec<u8>,
+    payload: Payload,
     hasher: Hasher,
+}
+
+/// A payload in two parts, so that a text which somebody holds anyway is copied once, to its place.
+#[derive(Debug, Clone)]
+struct Payload {
+    front: Vec<u8>,
+    text: Option<Arc<str>>,
+}
+
+impl Payload {
+    fn text(&self) -> &[u8] {
+        self.text.as_ref().map_or(&[], |text| text.as_bytes())
+    }
+
+    fn len(&self) -> usize {
+        self.front.len() + self.text().len()
+    }
 }
 
 impl RecordDraft {
     /// Hashes `payload`; called where no lock is held.
     pub(crate) fn new(payload: Vec<u8>) -> Self {
+        Self::of(Payload { front: payload, text: None })
+    }
+
+    /// Hashes the payload that is `front` and then `text`.
+    pub(crate) fn with_text(front: Vec<u8>, text: Arc<str>) -> Self {
+        Self::of(Payload { front, text: Some(text) })
+    }
+
+    fn of(payload: Payload) -> Self {
         let mut hasher = Hasher::new();
-        hasher.update(&payload);
+        hasher.update(&payload.front);
+        hasher.update(payload.text());
         Self { payload, hasher }
     }
 
-    pub(crate) fn payload(&self) -> &[u8] {
-        &self.payload
+    /// Bytes of the payload.
+    pub(crate) fn payload_len(&self) -> usize {
+        self.payload.len()
     }
 
     /// Joins payload and metadata; cheap, called under the session's lock, where the seq is known.
@@ -47,7 +76,7 @@ impl RecordDraft {
 /// A record that lacks nothing but its place.
 #[derive(Debug, Clone)]
 pub(crate) struct SealedRecord {
-    payload: Vec<u8>,
+    payload: Payload,
     meta: MetaBytes,
     len: u32,
     stored_len: usize,
@@ -66,7 +95,8 @@ impl SealedRecord {
         let stored = (self.crc_before_mix ^ mix).to_le_bytes();
         varint::put(out, u64::from(self.len));
         out.extend_from_slice(&stored);
-        out.extend_from_slice(&self.payload);
+        out.extend_from_slice(&self.payload.front);
+        out.extend_from_slice(self.payload.text());
         out.extend_from_slice(self.meta.as_slice());
         out.push(self.meta.len());
         stored
@@ -252,6 +282,17 @@ mod tests {
             bad[bit / 8] ^= 1 << (bit % 8);
             bad.resize(4096, 0);
             assert!(decode(&bad, AT, 4, 99).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn a_payload_in_two_parts_is_the_same_payload() {
+        for (front, text) in [("ab", "cd"), ("", "abcd"), ("abcd", "")] {
+            let sealed = RecordDraft::with_text(front.into(), text.into()).seal(&meta());
+            let mut out = Vec::new();
+            let binding = Binding { store: StoreId([7; 16]), salt: 99, epoch: 4 };
+            sealed.write(&mut out, AT, &binding);
+            assert_eq!((out.len(), &out), (sealed.stored_len(), &stored(b"abcd", &meta())));
         }
     }
 

@@ -27,20 +27,27 @@ impl Encoding {
 
     fn new(parts: &Parts<'_>) -> Result<Self> {
         parts.check_limits()?;
-        let mut bytes = Vec::with_capacity(parts.data.len() / 2 + 32);
-        let encoded = payload::encode(parts, &mut bytes);
+        // Room for a packed chunk, or for what stands before the data of others.
+        let room = if parts.class == Class::Chunk { parts.data.len().saturating_sub(64) } else { 0 };
+        let mut front = Vec::with_capacity(room.max(32));
+        let (encoded, data_follows) = payload::encode_front(parts, &mut front);
+        let record = if data_follows {
+            RecordDraft::with_text(front, parts.data.shared())
+        } else {
+            RecordDraft::new(front)
+        };
         Ok(Self {
             class: parts.class,
             op: parts.surface_op,
             time_ms: parts.time.millis_rounded(),
             encoded,
-            record: RecordDraft::new(bytes),
+            record,
         })
     }
 
     /// Bytes of the encoded payload.
     pub(super) fn len(&self) -> usize {
-        self.record.payload().len()
+        self.record.payload_len()
     }
 
     /// The record of the event `seq` of the session `dense`; `more` when the next record is of the same batch.

@@ -24,6 +24,6 @@ pub use value::{Elements, JsonKind, JsonRef, Members};
 pub(crate) use number::as_i64 as number_as_i64;
 pub(crate) use object::{Member, scan_object};
 pub(crate) use path::{Step, render as render_path};
-pub(crate) use scan::{Scanner, closing_quote, is_string_content};
+pub(crate) use scan::{Scanner, checked_quote, closing_quote, is_string_content};
 pub(crate) use string::write_string;
 pub(crate) use text::{is_kept_as_it_is, without_line_breaks};

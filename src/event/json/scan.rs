@@ -75,6 +75,30 @@ const fn string_stops(word: u64) -> u64 {
     controls | zero_bytes(word ^ ONES.wrapping_mul(0x22)) | zero_bytes(word ^ ONES.wrapping_mul(0x5C))
 }
 
+/// Bytes that are looked at together: compilers make one comparison of a loop over so many.
+const BLOCK: usize = 32;
+
+/// How many bytes of a string are plain before the first stop; the last few bytes of the text may be left out.
+#[inline]
+fn plain(bytes: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
+        let is_stop = |byte: u8| u8::from(byte < 0x20) | u8::from(byte == b'"') | u8::from(byte == b'\\');
+        if block.iter().fold(0, |stops, byte| stops | is_stop(*byte)) != 0 {
+            break;
+        }
+        at += BLOCK;
+    }
+    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let stops = string_stops(u64::from_le_bytes(*chunk));
+        if stops != 0 {
+            return at + (stops.trailing_zeros() >> 3) as usize;
+        }
+        at += 8;
+    }
+    at
+}
+
 impl<'a> Scanner<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         Self { bytes: text.as_bytes(), at: 0, broken: false }
@@ -214,6 +238,12 @@ impl<'a> Scanner<'a> {
     #[inline]
     pub(crate) fn string(&mut self) -> Result<(), Fault> {
         self.bump();
+        self.string_rest()
+    }
+
+    /// As [`string`](Self::string), behind the opening quote.
+    #[inline]
+    fn string_rest(&mut self) -> Result<(), Fault> {
         loop {
             self.skip_plain();
             match self.peek() {
@@ -232,14 +262,7 @@ impl<'a> Scanner<'a> {
     /// Skips what is plain in a string, up to a stop or the last bytes of the text.
     #[inline]
     fn skip_plain(&mut self) {
-        while let Some(chunk) = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk::<8>) {
-            let stops = string_stops(u64::from_le_bytes(*chunk));
-            if stops != 0 {
-                self.at += (stops.trailing_zeros() >> 3) as usize;
-                break;
-            }
-            self.at += 8;
-        }
+        self.at += plain(self.bytes.get(self.at..).unwrap_or_default());
     }
 
     fn escape(&mut self) -> Result<(), Fault> {
@@ -320,20 +343,21 @@ impl<'a> Scanner<'a> {
 pub(crate) fn closing_quote(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
-        while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-            let stops = string_stops(u64::from_le_bytes(*chunk));
-            if stops != 0 {
-                at += (stops.trailing_zeros() >> 3) as usize;
-                break;
-            }
-            at += 8;
-        }
+        at += plain(bytes.get(at..)?);
         match bytes.get(at)? {
             b'"' => return Some(at),
             b'\\' => at += 2,
             _ => at += 1,
         }
     }
+}
+
+/// Where the quote stands that ends a string, whose content `text` begins with and which was not checked; none for what
+/// no string can hold.
+pub(crate) fn checked_quote(text: &[u8]) -> Option<usize> {
+    let mut scanner = Scanner { bytes: text, at: 0, broken: false };
+    scanner.string_rest().ok()?;
+    scanner.at.checked_sub(1)
 }
 
 /// Whether `text` can stand between the quotes of a string.
@@ -411,7 +435,7 @@ mod tests {
 
     #[test]
     fn every_byte_at_every_place_of_a_string_is_judged() {
-        for len in 0..20_usize {
+        for len in (0..20_usize).chain([31, 32, 33, 40, 63, 64, 65, 70]) {
             for at in 0..=len {
                 for byte in 0_u8..0x80 {
                     let mut text = String::from("\"");

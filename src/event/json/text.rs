@@ -110,6 +110,11 @@ impl JsonText {
         &self.text
     }
 
+    /// The text, shared.
+    pub(crate) fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.text)
+    }
+
     /// The value, to look into.
     #[must_use]
     pub fn value(&self) -> JsonRef<'_> {

@@ -151,6 +151,13 @@ impl<'a> JsonRef<'a> {
         Members { walk: Walk { text: if object { self.raw } else { "" }, at: 1 } }
     }
 
+    /// Whether it is an array without elements: what the first one is does not matter.
+    #[must_use]
+    pub(crate) fn is_empty_array(&self) -> bool {
+        let mut elements = self.elements();
+        self.kind() == JsonKind::Array && elements.walk.gap() == Some(b']')
+    }
+
     /// The elements of an array; nothing for other values.
     #[must_use]
     pub fn elements(&self) -> Elements<'a> {

@@ -111,7 +111,17 @@ impl Encoded {
 }
 
 /// Appends the payload of an event to `out`.
+#[cfg(any(test, feature = "testing"))]
 pub(crate) fn encode(parts: &Parts<'_>, out: &mut Vec<u8>) -> Encoded {
+    let (encoded, data_follows) = encode_front(parts, out);
+    if data_follows {
+        out.extend_from_slice(parts.data.as_bytes());
+    }
+    encoded
+}
+
+/// Appends the payload of an event to `out`, or all of it but the event's data, which then ends it.
+pub(crate) fn encode_front(parts: &Parts<'_>, out: &mut Vec<u8>) -> (Encoded, bool) {
     let replace = match parts.surface_op {
         Some(SurfaceOp::Replace { start, end }) => Some((start, end)),
         _ => None,
@@ -120,7 +130,7 @@ pub(crate) fn encode(parts: &Parts<'_>, out: &mut Vec<u8>) -> Encoded {
     let encoded = |coding| Encoded { coding, class: parts.class as u8, time_ms, replace };
     if let Some(line) = parts.line {
         out.extend_from_slice(line.as_bytes());
-        return encoded(coding::VERBATIM);
+        return (encoded(coding::VERBATIM), false);
     }
     let bare = parts.surface_op.is_none() && parts.sources.is_none() && parts.extra.is_none();
     if parts.class == Class::Chunk
@@ -129,10 +139,10 @@ pub(crate) fn encode(parts: &Parts<'_>, out: &mut Vec<u8>) -> Encoded {
         && let Some(chunk) = recognise(parts.data)
     {
         chunk.pack(out);
-        return encoded(coding::CHUNK);
+        return (encoded(coding::CHUNK), false);
     }
     plain::pack(parts, time_ms.is_none(), out);
-    encoded(coding::PLAIN)
+    (encoded(coding::PLAIN), true)
 }
 
 /// The time as metadata carries it: only where the number renders to the very same text.

@@ -21,9 +21,9 @@ pub(crate) mod field {
     pub(crate) const KNOWN: u8 = APPEND | SOURCES | EXTRA;
 }
 
+/// Appends everything but the data, which comes last.
 pub(super) fn pack(parts: &Parts<'_>, time_text: bool, out: &mut Vec<u8>) {
     let flag = |set: bool, bit: u8| if set { bit } else { 0 };
-    out.reserve(parts.data.len() + parts.extra.map_or(0, str::len) + 64);
     out.push(
         flag(parts.surface_op == Some(SurfaceOp::Append), field::APPEND)
             | flag(parts.sources.is_some(), field::SOURCES)
@@ -41,7 +41,6 @@ pub(super) fn pack(parts: &Parts<'_>, time_text: bool, out: &mut Vec<u8>) {
     if let Some(extra) = parts.extra {
         put_sized(out, extra);
     }
-    out.extend_from_slice(parts.data.as_bytes());
 }
 
 /// The fields of an event, its texts borrowed from the payload.

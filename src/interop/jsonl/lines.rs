@@ -3,7 +3,9 @@
 //! What always holds: memory stays within [`MAX_LINE_BYTES`]; a longer line is passed over, counted and marked.
 //! A line is handed out as bytes: whether they are text is the reader's question.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead};
+
+use memchr::memchr;
 
 /// The longest line that is read, in bytes, its LF not counted: an event's largest payload and room for the
 /// envelope around it.
@@ -31,6 +33,9 @@ pub(crate) struct Line<'a> {
 #[derive(Debug)]
 pub(crate) struct Lines<R> {
     source: R,
+    /// Bytes of the source's window that were handed out as a line.
+    lent: usize,
+    /// A line that does not lie within one window.
     buffer: Vec<u8>,
     limit: usize,
     number: u64,
@@ -39,7 +44,7 @@ pub(crate) struct Lines<R> {
 
 impl<R: BufRead> Lines<R> {
     pub(crate) fn new(source: R, limit: usize) -> Self {
-        Self { source, buffer: Vec::new(), limit, number: 0, offset: 0 }
+        Self { source, lent: 0, buffer: Vec::new(), limit, number: 0, offset: 0 }
     }
 
     /// Bytes read so far.
@@ -58,48 +63,55 @@ impl<R: BufRead> Lines<R> {
     /// The next line, or `None` at the end.
     pub(crate) fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
         self.forget();
-        let most = u64::try_from(self.limit).unwrap_or(u64::MAX).saturating_add(1);
-        let mut length = count(Read::take(&mut self.source, most).read_until(b'\n', &mut self.buffer)?);
-        if length == 0 {
-            return Ok(None);
-        }
-        let mut terminated = self.buffer.last() == Some(&b'\n');
-        let too_long = length == most && !terminated;
-        if too_long {
-            let (skipped, found) = self.skip_line()?;
-            length += skipped;
-            // Exactly `limit + 1` bytes and then the end of the stream is too long as well.
-            terminated = found;
-        } else if terminated {
-            self.buffer.pop();
-        }
+        self.source.consume(std::mem::take(&mut self.lent));
+        let mut length = 0;
+        let (terminated, within) = loop {
+            let window = window(&mut self.source)?;
+            let end = memchr(b'\n', window);
+            let inner = window.get(..end.unwrap_or(window.len())).unwrap_or_default();
+            let taken = inner.len() + usize::from(end.is_some());
+            if taken == 0 && length == 0 {
+                return Ok(None);
+            }
+            length += count(taken);
+            let is_first = length == count(taken);
+            if is_first && end.is_some() && inner.len() <= self.limit {
+                self.lent = taken;
+                break (true, true);
+            }
+            // Of a line that is too long nothing is kept; it has a byte more than any other then.
+            if self.buffer.len() <= self.limit {
+                let room = (self.limit + 1).saturating_sub(self.buffer.len());
+                self.buffer.extend_from_slice(inner.get(..room.min(inner.len())).unwrap_or_default());
+            }
+            self.source.consume(taken);
+            if end.is_some() || taken == 0 {
+                break (end.is_some(), false);
+            }
+        };
         let offset = self.offset;
         self.number += 1;
         self.offset += length;
-        let bytes = if too_long { None } else { Some(self.buffer.as_slice()) };
+        let bytes = if within {
+            // What was lent is still there.
+            self.source.fill_buf()?.get(..self.lent.saturating_sub(1))
+        } else {
+            Some(self.buffer.as_slice()).filter(|line| line.len() <= self.limit)
+        };
         Ok(Some(Line { number: self.number, offset, length, terminated, bytes }))
     }
+}
 
-    fn skip_line(&mut self) -> io::Result<(u64, bool)> {
-        let mut skipped = 0;
-        loop {
-            let window = match self.source.fill_buf() {
-                Ok(window) => window,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            if window.is_empty() {
-                return Ok((skipped, false));
-            }
-            let end = window.iter().position(|byte| *byte == b'\n');
-            let taken = end.map_or(window.len(), |at| at + 1);
-            self.source.consume(taken);
-            skipped += count(taken);
-            if end.is_some() {
-                return Ok((skipped, true));
-            }
+/// The bytes that the source has at hand, read if there are none; empty at its end.
+fn window<R: BufRead>(source: &mut R) -> io::Result<&[u8]> {
+    loop {
+        match source.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+            Ok(_) => break,
         }
     }
+    source.fill_buf()
 }
 
 fn count(bytes: usize) -> u64 {

@@ -18,6 +18,9 @@ use super::super::verdict::{Ending, Verdict};
 use crate::event::{Checker, Event, Header, HeaderNote, JsonKind, JsonRef, Violation};
 use crate::{Error, ErrorKind, Result};
 
+/// Bytes of a file that are read at once: most lines lie within them.
+const WINDOW: usize = 128 << 10;
+
 /// The events of one file.
 #[derive(Debug)]
 pub struct Reader<R> {
@@ -72,7 +75,7 @@ impl Reader<BufReader<File>> {
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
-        Self::new(BufReader::with_capacity(1 << 16, file), path)
+        Self::new(BufReader::with_capacity(WINDOW, file), path)
     }
 }
 
