@@ -1,6 +1,9 @@
 //! Moving sessions out and in, each against its limit in the same run: JSONL export against `cat` of the same bytes,
 //! import against the least that a reader of JSON must do (`serde_json::de::IgnoredAny`, line by line), SQLite export
-//! against a plain program that inserts the same rows in one transaction. All outputs are synced to the disk.
+//! against a plain program that inserts the same rows in one transaction. All outputs are synced to the disk. What a
+//! job leaves to the disk, or frees there, is waited for before the next one begins: none pays for another one's.
+//!
+//! Import has two rows, a folder of sessions and one session of that size.
 //!
 //! `cargo bench --bench export` prints a table of medians over interleaved rounds. `ROUNDS` and `SESSIONS` (of about
 //! 7 MB each) can be set.
@@ -13,6 +16,7 @@ mod workload;
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -53,8 +57,9 @@ fn write_session(path: &Path, id: &str, events: u64, items: &[Item]) {
     }
 }
 
-/// Seconds that `work` takes.
+/// Seconds that `work` takes on a disk that has nothing else to do.
 fn seconds(work: impl FnOnce()) -> f64 {
+    assert!(Command::new("sync").status().unwrap().success());
     let start = Instant::now();
     work();
     start.elapsed().as_secs_f64()
@@ -93,10 +98,11 @@ fn import(folder: &Path, store: &Path) {
     let store = SessionStore::open_writer(store).unwrap();
     let survey = survey(&[folder.to_path_buf()]);
     let mut importer = Importer::new(Target::Store(&store), ImportOptions::default());
-    for item in &survey.items {
-        let imported = importer.take(item, &mut |_| {}).unwrap();
+    importer.take_all(&survey.items, &mut |_| {}, &mut |_, imported| {
+        let imported = imported.unwrap();
         assert_eq!(imported.note_count, 0, "{:?}", imported.notes);
-    }
+        ControlFlow::Continue(())
+    });
     store.flush().unwrap();
     store.close().unwrap();
 }
@@ -180,52 +186,64 @@ fn median(mut times: Vec<f64>) -> f64 {
     times[times.len() / 2]
 }
 
+fn write_inputs(folder: &Path, sessions: u64, events: u64, items: &[Item]) -> Vec<PathBuf> {
+    fs::create_dir(folder).unwrap();
+    for session in 0..sessions {
+        let path = folder.join(format!("{session}.jsonl"));
+        write_session(&path, &format!("session-{session}"), events, items);
+    }
+    files(folder)
+}
+
+fn size(files: &[PathBuf]) -> f64 {
+    files.iter().map(|path| path.metadata().unwrap().len()).sum::<u64>() as f64
+}
+
+/// A line of the table: seconds for so many bytes.
+fn row(work: &str, (time, bytes): (f64, f64), peer: &str, (peer_time, peer_bytes): (f64, f64), least: f64) {
+    let (own, other) = (bytes / time / 1e6, peer_bytes / peer_time / 1e6);
+    println!("{work:<14} {own:>5.0}   {peer:<18} {other:>5.0}  {:>5.2}  {least}", own / other);
+}
+
 fn main() {
     let rounds = if is_test() { 1 } else { setting("ROUNDS", 5) };
     let (sessions, events) = (sized(setting("SESSIONS", 16)), sized(10_000));
     let dir = tempfile::tempdir().unwrap();
-    let source = dir.path().join("in");
-    fs::create_dir(&source).unwrap();
     let items = mix();
-    for session in 0..sessions {
-        write_session(
-            &source.join(format!("{session}.jsonl")),
-            &format!("session-{session}"),
-            events,
-            &items,
-        );
-    }
-    let inputs = files(&source);
-    let bytes: u64 = inputs.iter().map(|path| path.metadata().unwrap().len()).sum();
+    let (many, one) = (dir.path().join("many"), dir.path().join("one"));
+    let inputs = write_inputs(&many, sessions, events, &items);
+    let single = write_inputs(&one, 1, sessions * events, &items);
     let stored = dir.path().join("store");
-    import(&source, &stored);
+    import(&many, &stored);
     let store = SessionStore::open_writer(&stored).unwrap();
     let rows = rows(&store);
-    let mut times: [Vec<f64>; 6] = Default::default();
+    let mut times: [Vec<f64>; 8] = Default::default();
     for round in 0..rounds {
         let at = |name: &str| dir.path().join(format!("{name}-{round}"));
         times[0].push(seconds(|| cat(&inputs, &at("cat"))));
         times[1].push(seconds(|| export_jsonl(&store, &at("jsonl"))));
         times[2].push(seconds(|| ignore(&inputs)));
-        times[3].push(seconds(|| import(&source, &at("store"))));
-        times[4].push(seconds(|| insert(&rows, &at("plain"))));
-        times[5].push(seconds(|| export_sqlite(&store, &at("sqlite"))));
-        for name in ["cat", "jsonl", "store"] {
+        times[3].push(seconds(|| import(&many, &at("store"))));
+        times[4].push(seconds(|| ignore(&single)));
+        times[5].push(seconds(|| import(&one, &at("single"))));
+        times[6].push(seconds(|| insert(&rows, &at("plain"))));
+        times[7].push(seconds(|| export_sqlite(&store, &at("sqlite"))));
+        for name in ["cat", "jsonl", "store", "single"] {
             fs::remove_dir_all(at(name)).unwrap();
         }
         for name in ["plain", "sqlite"] {
             fs::remove_file(at(name)).unwrap();
         }
     }
-    let [cat, export, ignore, import, insert, sqlite] = times.map(median);
+    let bytes = size(&inputs);
     println!("{sessions} sessions, {} events, {bytes} bytes of JSONL, {rounds} rounds", sessions * events);
     println!("work            MB/s   peer                MB/s  ratio  at least");
-    let row = |work: &str, time: f64, peer: &str, peer_time: f64, least: f64| {
-        let rate = |time: f64| bytes as f64 / time / 1e6;
-        let (own, other) = (rate(time), rate(peer_time));
-        println!("{work:<14} {own:>5.0}   {peer:<18} {other:>5.0}  {:>5.2}  {least}", own / other);
-    };
+    let all = |time: f64| (time, bytes);
+    let [cat, export, ignore, import, insert, sqlite] =
+        [0, 1, 2, 3, 6, 7].map(|row| all(median(times[row].clone())));
+    let [ignore_one, import_one] = [4, 5].map(|row| (median(times[row].clone()), size(&single)));
     row("export jsonl", export, "cat", cat, 0.5);
     row("export sqlite", sqlite, "prepared rows", insert, 0.8);
     row("import jsonl", import, "IgnoredAny by line", ignore, 0.5);
+    row("  one session", import_one, "IgnoredAny by line", ignore_one, 0.5);
 }

@@ -21,6 +21,7 @@ mod crash;
 mod event_lines;
 mod folded;
 mod fuzz_replay;
+mod import_many;
 mod json_text;
 mod jsonl;
 mod mutation;

@@ -3,6 +3,7 @@
 //! What always holds: one bad file stops no other one; each is reported.
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use serde::Serialize;
@@ -137,7 +138,7 @@ impl std::fmt::Display for Tally {
     }
 }
 
-/// Imports one item after the other. What is reported as stored is durable: reports wait for the flush of a group.
+/// Imports all items. What is reported as stored is durable: reports wait for the flush of a group.
 fn take_all(
     survey: &Survey,
     importer: &mut Importer<'_>,
@@ -148,27 +149,26 @@ fn take_all(
     let total = survey.items.iter().map(|item| item.bytes).sum();
     let progress = Progress::bytes("imported", total);
     let mut waiting = Vec::new();
-    for item in &survey.items {
-        let mut done = 0;
-        let result = importer.take(item, &mut |read| {
-            progress.add(read.min(item.bytes).saturating_sub(done));
-            done = done.max(read.min(item.bytes));
-        });
-        progress.add(item.bytes.saturating_sub(done));
-        match result {
-            Err(error) if error.is_poisoned() || error.is_closed() => return Err(error.into()),
-            result => waiting.push((item, result)),
+    let mut failure = None;
+    importer.take_all(&survey.items, &mut |read| progress.add(read), &mut |item, result| {
+        if let Err(error) = &result
+            && (error.is_poisoned() || error.is_closed())
+        {
+            failure = Some(Failure::from(error.clone()));
+            return ControlFlow::Break(());
         }
+        waiting.push((item.clone(), result));
         if waiting.len() >= GROUP {
-            settle(&mut waiting, store, tally, out)?;
+            failure = settle(&mut waiting, store, tally, out).err();
         }
-    }
-    settle(&mut waiting, store, tally, out)
+        if failure.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    failure.map_or_else(|| settle(&mut waiting, store, tally, out), Err)
 }
 
 /// Makes a group durable and reports it.
 fn settle(
-    waiting: &mut Vec<(&Item, sessionlog::Result<Imported>)>,
+    waiting: &mut Vec<(Item, sessionlog::Result<Imported>)>,
     store: Option<&SessionStore>,
     tally: &mut Tally,
     out: &mut Output,

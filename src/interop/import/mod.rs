@@ -8,10 +8,12 @@
 mod find;
 mod item;
 mod order;
+mod pool;
 mod rehearsal;
 mod take;
 
 use std::fs::Metadata;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 pub use find::{Found, find_files};
@@ -131,6 +133,43 @@ impl<'a> Importer<'a> {
         let imported = self.read(self.target, &mut rehearsal, item, progress);
         self.rehearsal = rehearsal;
         imported
+    }
+
+    /// Takes in the sessions of `items`, several at a time. `tell` is told what became of each, in their order, and may
+    /// end it: sessions that are not whole then are given up, others may be stored and not told. `progress` is told how
+    /// many more bytes were read, now and then.
+    ///
+    /// What became of each is what [`take`](Self::take) one after the other would give.
+    pub fn take_all(
+        &mut self,
+        items: &[Item],
+        progress: &mut dyn FnMut(u64),
+        tell: &mut dyn FnMut(&Item, Result<Imported>) -> ControlFlow<()>,
+    ) {
+        let threads = pool::threads(items.len());
+        if let Target::Store(store) = self.target
+            && threads > 1
+            && pool::take_all(self, store, items, threads, progress, tell)
+        {
+            return;
+        }
+        // What a dry run is told of, it compares with what it was told of before.
+        let _ = items.iter().try_for_each(|item| {
+            let result = self.take_counted(item, progress);
+            tell(item, result)
+        });
+    }
+
+    /// As [`take`](Self::take); `progress` is told of all the item's bytes, piece by piece.
+    fn take_counted(&mut self, item: &Item, progress: &mut dyn FnMut(u64)) -> Result<Imported> {
+        let mut done = 0;
+        let result = self.take(item, &mut |read| {
+            let read = read.min(item.bytes);
+            progress(read.saturating_sub(done));
+            done = done.max(read);
+        });
+        progress(item.bytes.saturating_sub(done));
+        result
     }
 
     /// Whether it is a known session that may have more new events than fit into one batch.

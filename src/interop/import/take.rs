@@ -75,7 +75,7 @@ impl Way<'_> {
     }
 }
 
-fn named(error: Error, path: &Path) -> Error {
+pub(super) fn named(error: Error, path: &Path) -> Error {
     let kind = error.kind();
     error.wrap(kind, path.display().to_string())
 }
@@ -85,29 +85,45 @@ fn take(
     item: &Item,
     offer: &mut dyn Offer,
     progress: &mut dyn FnMut(u64),
-    mut comparison: Option<&mut Comparison<'_>>,
+    comparison: Option<&mut Comparison<'_>>,
 ) -> Result<Imported> {
-    let path = item.path.as_path();
     let header = offer.header().clone();
-    let named = |error| named(error, path);
-    let mut import = match way.target {
+    let import = match way.target {
         Target::Store(store) => store.import(header.clone()),
         Target::Rehearsal(Some(store)) => store.rehearse_import(&header),
         Target::Rehearsal(None) => Import::offline(&header),
     }
-    .map_err(named)?;
+    .map_err(|error| named(error, &item.path))?;
+    let mut going = |read| {
+        progress(read);
+        Ok(())
+    };
+    bring(import, way.options, item, offer, &mut going, comparison)
+}
+
+/// Brings all of the session in, once its import has begun. `progress` is told how many bytes were read, and may end it.
+pub(super) fn bring(
+    mut import: Import,
+    options: ImportOptions,
+    item: &Item,
+    offer: &mut dyn Offer,
+    progress: &mut dyn FnMut(u64) -> Result<()>,
+    mut comparison: Option<&mut Comparison<'_>>,
+) -> Result<Imported> {
+    let path = item.path.as_path();
+    let header = offer.header().clone();
     while let Some(event) = offer.next_event()? {
         let pushed = import.push(&event);
         let compared = pushed.and_then(|()| comparison.as_mut().map_or(Ok(()), |other| other.take(&event)));
         compared.map_err(|error| refused(error, &offer.place()))?;
-        if import.seq() % PROGRESS_STEP == 0 {
-            progress(offer.consumed());
+        if import.seq().is_multiple_of(PROGRESS_STEP) {
+            progress(offer.consumed())?;
         }
     }
     let verdict = offer.finish()?;
-    progress(offer.consumed());
+    progress(offer.consumed())?;
     if let Ending::Damaged(hole) = &verdict.ending
-        && !way.options.salvage
+        && !options.salvage
     {
         return Err(refusal(path, &header, hole, &verdict));
     }
@@ -118,7 +134,7 @@ fn take(
     }
     let (mut notes, note_count) = (import.violations().to_vec(), import.violation_count());
     notes.truncate(KEPT_NOTES);
-    let fate = import.publish(Durability::Accepted).map_err(named)?;
+    let fate = import.publish(Durability::Accepted).map_err(|error| named(error, path))?;
     let (id, header_notes) = (header.id().to_owned(), offer.header_notes().to_vec());
     Ok(Imported { id, fate, verdict, header_notes, remarks, notes, note_count })
 }

@@ -124,6 +124,8 @@ fn a_breach_is_seen_in_each_form() {
 /// What only some places may use, besides tests and their rig: what it is, the words, the places.
 type Seam = (&'static str, &'static [&'static str], &'static [&'static str]);
 
+/// Several files are imported at a time, each through the face of the store.
+const IMPORTS: &str = "src/interop/import/pool.rs";
 /// Other programs' files are read on a thread of their own, which touches neither store nor log.
 const READ_AHEAD: &str = "src/interop/jsonl/ahead.rs";
 
@@ -132,11 +134,15 @@ const SEAMS: [Seam; 9] = [
     (
         "threads",
         &["std::thread", "thread::spawn", "std::sync::mpsc", "Condvar"],
-        &["src/rt/", "src/disk/lock/", "src/bin/", READ_AHEAD],
+        &["src/rt/", "src/disk/lock/", "src/bin/", READ_AHEAD, IMPORTS],
     ),
     ("clocks", &["Instant", "SystemTime"], &["src/rt/", "src/bin/"]),
     ("waits", &["atomic_wait", ".recv_timeout(", ".recv_deadline("], &["src/rt/", "src/bin/"]),
-    ("channels", &["crossbeam_channel"], &["src/rt/", "src/store/subscription.rs", "src/bin/", READ_AHEAD]),
+    (
+        "channels",
+        &["crossbeam_channel"],
+        &["src/rt/", "src/store/subscription.rs", "src/bin/", READ_AHEAD, IMPORTS],
+    ),
     ("randomness", &["uuid::", "Uuid"], &["src/rt/", "src/store/engine.rs", "src/interop/", "src/bin/"]),
     ("the operating system", &["nix::", "std::os"], &["src/disk/", "src/rt/", "src/bin/", "src/interop/"]),
     ("files", &["std::fs", "std::env", "std::net"], &["src/disk/", "src/interop/", "src/bin/"]),
