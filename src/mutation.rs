@@ -147,6 +147,17 @@ mutations! {
     NoReservation,
     /// Nothing is held back for tombstones on a full disk (G6).
     NoBallast,
+    /// A waiter looks at its wake-up word when it has let go of the lock: the wake-up may have come before, and it sleeps
+    /// for ever (C2).
+    WordSeenLate,
+    /// A leader gives the token back and wakes nobody who could lead on (C2).
+    NoHandOver,
+    /// A leader that unwinds neither stops the writer nor wakes those who wait (C2).
+    UnwindingUntold,
+    /// Whoever flushes leads, whether somebody does already or not (C2).
+    LeadTwice,
+    /// The machine hands out an operation while another one is under way (T1).
+    TwoInFlight,
     /// A reader beside a writer reads what is not durable yet (D4): after a power cut it has seen what never was.
     FollowerReadsAhead,
 }

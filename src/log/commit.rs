@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{ControlSlot, Lsn, PAGE, SegmentHeader, names};
 use crate::mutation::{self, Mutation};
+use crate::rt::point;
 
 use super::commit_state::CommitState;
 use super::shared::Shared;
@@ -53,7 +54,7 @@ impl Shared {
                 commit.join(upto);
                 joined = true;
             }
-            if !state.leading {
+            if !state.leading || mutation::is_on(Mutation::LeadTwice) {
                 state.leading = true;
                 drop(state);
                 self.lead(upto, sync);
@@ -63,6 +64,7 @@ impl Shared {
             let word = self.word(group);
             let seen = word.load(Ordering::Acquire);
             drop(state);
+            let seen = if mutation::is_on(Mutation::WordSeenLate) { self.word_late(word) } else { seen };
             if !waited {
                 self.counters.waits.add(1);
                 waited = true;
@@ -252,7 +254,7 @@ struct Token<'a> {
 
 impl Drop for Token<'_> {
     fn drop(&mut self) {
-        let unwinding = std::thread::panicking();
+        let unwinding = std::thread::panicking() && !mutation::is_on(Mutation::UnwindingUntold);
         let next = {
             let mut state = self.shared.state();
             state.leading = false;
@@ -267,17 +269,25 @@ impl Drop for Token<'_> {
         self.shared.wake_room();
         if unwinding {
             self.shared.wake_everyone();
-        } else if let Some(group) = next {
+        } else if let Some(group) = next.filter(|_| !mutation::is_on(Mutation::NoHandOver)) {
             self.shared.hand_on(group);
         }
     }
 }
 
 impl Shared {
+    /// The fault of looking at a word when the lock is gone: the wake-up may have come already.
+    fn word_late(&self, word: &std::sync::atomic::AtomicU32) -> u32 {
+        point();
+        word.load(Ordering::Acquire)
+    }
+
     /// One follower of `group` leads on; the keeper does if nobody waits for it.
     fn hand_on(&self, group: u64) {
         let word = self.word(group);
+        point();
         word.fetch_add(1, Ordering::Release);
+        point();
         self.rt.wake_one(word);
         let alone = self.state().commit.as_ref().is_none_or(|commit| !commit.is_awaited());
         if alone {

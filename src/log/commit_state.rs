@@ -175,7 +175,8 @@ impl CommitState {
 
     /// The operation that is due, if any; the caller must hold the writer token and report with [`Self::done`].
     pub(crate) fn next_work(&mut self) -> Option<Work> {
-        if self.fault.is_some() || self.in_flight.is_some() {
+        let busy = self.in_flight.is_some() && !mutation::is_on(Mutation::TwoInFlight);
+        if self.fault.is_some() || busy {
             return None;
         }
         if self.control_due || self.synced > self.durable {

@@ -13,7 +13,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use crate::disk::{Disk, DiskLock};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{ControlSlot, LiveDamage, LiveSet, Lsn, SegmentHeader};
-use crate::rt::{Bell, Runtime};
+use crate::rt::{Bell, Runtime, point};
 
 use super::commit_state::CommitState;
 use super::counters::Counters;
@@ -207,6 +207,10 @@ impl Shared {
     }
 
     pub(crate) fn state(&self) -> Held<'_> {
+        // Under a session's lock nobody else is let in: who came might want it.
+        if cfg!(debug_assertions) && LOCKED.with(std::cell::Cell::get) == 0 {
+            point();
+        }
         Held { guard: self.state.lock(), _scope: LockScope::enter() }
     }
 
@@ -228,7 +232,9 @@ impl Shared {
         let span = to.saturating_sub(from).min(WORDS as u64 - 1);
         for group in to.saturating_sub(span)..=to {
             let word = self.word(group);
+            point();
             word.fetch_add(1, Ordering::Release);
+            point();
             self.rt.wake_all(word);
         }
     }
@@ -239,7 +245,9 @@ impl Shared {
     }
 
     pub(crate) fn wake_room(&self) {
+        point();
         self.room.fetch_add(1, Ordering::Release);
+        point();
         if self.room_waiters.load(Ordering::Acquire) > 0 {
             self.rt.wake_all(&self.room);
         }
@@ -248,12 +256,15 @@ impl Shared {
     /// Waits until room may have appeared since `seen`.
     pub(crate) fn await_room(&self, seen: u32) {
         Self::unlocked();
+        point();
         self.room_waiters.fetch_add(1, Ordering::AcqRel);
+        point();
         self.rt.wait(&self.room, seen);
         self.room_waiters.fetch_sub(1, Ordering::AcqRel);
     }
 
     pub(crate) fn room_seen(&self) -> u32 {
+        point();
         self.room.load(Ordering::Acquire)
     }
 

@@ -89,7 +89,7 @@ impl Space {
 
     /// A frame ending at `end` fits into prepared space of the active segment.
     pub(crate) fn takes(&self, end: u32, privileged: bool) -> bool {
-        let most = if mutation::is_on(Mutation::NoReservation) { self.capacity } else { 0 };
+        let most = if mutation::is_on(Mutation::NoReservation) { u32::MAX } else { 0 };
         end <= self.limit(privileged).max(most)
     }
 

@@ -5,6 +5,7 @@
 //!
 //! A [`Task`] is background work cut into steps; it never blocks within one for anything but a disk call.
 
+mod point;
 mod real;
 mod real_task;
 
@@ -15,6 +16,9 @@ use std::time::Duration;
 
 use crate::Result;
 
+#[cfg(feature = "testing")]
+pub use point::at_points;
+pub(crate) use point::point;
 pub use real::RealRuntime;
 
 /// Threads, waits, clock and randomness.

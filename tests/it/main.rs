@@ -22,8 +22,12 @@ mod event_lines;
 mod folded;
 mod fuzz_replay;
 mod import_many;
+// Only debug builds know where no other thread may come in.
+#[cfg(debug_assertions)]
+mod interleavings;
 mod json_text;
 mod jsonl;
+#[cfg(debug_assertions)]
 mod mutation;
 mod real_disk;
 mod record;

@@ -4,6 +4,7 @@ use crate::crash::{
     Judged, Verdict, beside, damage, faults, index_frames, lives, locks, mirror, power, readers, repairs,
     staged,
 };
+use crate::interleavings;
 
 /// See the module.
 pub(super) struct Campaign {
@@ -17,7 +18,7 @@ const fn campaign(name: &'static str, seed: u64, run: fn(u64, &mut Judged) -> Ve
 }
 
 /// All of them.
-pub(super) static CAMPAIGNS: [Campaign; 35] = [
+pub(super) static CAMPAIGNS: [Campaign; 39] = [
     campaign("power cuts", 1, power::cuts),
     campaign("kills", 1001, power::kills),
     campaign("cut recoveries", 2001, power::recovery_cuts),
@@ -52,6 +53,10 @@ pub(super) static CAMPAIGNS: [Campaign; 35] = [
     campaign("rotations", 1, power::rotations),
     campaign("drained logs", 1, power::drained),
     campaign("cut recoveries from damage", 1, damage::cut_recoveries),
+    campaign("interleaved flushes", 1, interleavings::commits),
+    campaign("interleaved waits for room", 1, interleavings::rooms),
+    campaign("interleaved rotations", 1, interleavings::reservations),
+    campaign("fallen leaders", 1, interleavings::fallen_leaders),
     campaign("older live sets", 1, damage::older_live),
 ];
 

@@ -1,5 +1,5 @@
-//! The crash rig can fail (T5): each fault of the engine that can be switched on is caught by a campaign of `crash`, within
-//! its default run.
+//! The crash rig can fail (T5): each fault of the engine that can be switched on is caught by a campaign of `crash` or
+//! `interleavings`, within its default run.
 //!
 //! Always: what catches a fault is the comparison of what a store hands out with what its driver wrote, or a check of
 //! the engine's own that such a comparison runs into. Never: a look at the switch. The table of

@@ -108,6 +108,16 @@ pub(super) static CASES: &[Case] = &[
     one(&[RepairOneByOne], "resumes"),
     one(&[LockNotChecked], "two writers"),
     one(&[NoReservation], "full disks"),
+    one(&[NoReservation], "interleaved rotations"),
+    one(&[AckBeforeSync], "interleaved flushes"),
+    one(&[WordSeenLate], "interleaved flushes"),
+    one(&[NoHandOver], "interleaved flushes"),
+    one(&[UnwindingUntold], "fallen leaders"),
+    Case {
+        faults: &[LeadTwice, TwoInFlight],
+        campaign: "interleaved flushes",
+        harmless: &[&[LeadTwice], &[TwoInFlight]],
+    },
     one(&[NoBallast], "no space at all"),
     one(&[FollowerReadsAhead], "follower, drained"),
 ];
