@@ -40,9 +40,10 @@ fn on_small_file_system(name: &str, kilobytes: u32) -> bool {
 
 /// Appends to `session` of `store` until something is refused; how many events were taken. Each is acknowledged.
 fn fill(store: &SessionStore, id: &str, from: usize) -> usize {
-    let session = match store.open(id) {
-        Ok(_) => store.resume(id).unwrap().session,
-        Err(_) => store.create(CreateOptions::new().id(id)).unwrap(),
+    let session = match (store.get(id), store.open(id)) {
+        (Some(live), _) => live,
+        (None, Ok(_)) => store.resume(id).unwrap().session,
+        (None, Err(_)) => store.create(CreateOptions::new().id(id)).unwrap(),
     };
     for seq in from.. {
         let (event, _) = event(seq, &text(id, seq)).unwrap();
