@@ -97,8 +97,10 @@ pub(crate) mod record_flag {
     pub(crate) const REPLACE: u8 = 4;
     /// Event: the time is no integer in 0..2^48; its spelling is in the payload.
     pub(crate) const TIME_TEXT: u8 = 8;
+    /// Fork: a turn is open at the cut.
+    pub(crate) const TURN_OPEN: u8 = 16;
     /// All of version 1.
-    pub(crate) const KNOWN: u8 = MORE | STAGED | REPLACE | TIME_TEXT;
+    pub(crate) const KNOWN: u8 = MORE | STAGED | REPLACE | TIME_TEXT | TURN_OPEN;
 }
 
 /// How the payload of an event is coded: low half of the shape byte.

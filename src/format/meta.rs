@@ -68,6 +68,8 @@ pub(crate) struct ForkMeta {
     pub(crate) ancestor: u64,
     /// Number of inherited events.
     pub(crate) cut: u64,
+    /// A turn is open behind the last of them.
+    pub(crate) turn_open: bool,
 }
 
 /// Delete and Publish: nothing but the session.
@@ -285,7 +287,8 @@ impl Meta {
             }
             record_kind::FORK => {
                 let wire::Fork { dense, parent, ancestor, cut } = take(rest)?;
-                Self::Fork(ForkMeta { more, staged, dense, parent, ancestor, cut })
+                let turn_open = head.flags & record_flag::TURN_OPEN != 0;
+                Self::Fork(ForkMeta { more, staged, dense, parent, ancestor, cut, turn_open })
             }
             record_kind::DELETE => {
                 let wire::Session { dense } = take(rest)?;
@@ -354,8 +357,11 @@ impl Meta {
                     | flag(m.replace.is_some(), record_flag::REPLACE)
                     | flag(m.time_ms.is_none(), record_flag::TIME_TEXT)
             }
-            Self::Create(CreateMeta { more, staged, .. }) | Self::Fork(ForkMeta { more, staged, .. }) => {
-                flag(*more, record_flag::MORE) | flag(*staged, record_flag::STAGED)
+            Self::Create(m) => flag(m.more, record_flag::MORE) | flag(m.staged, record_flag::STAGED),
+            Self::Fork(m) => {
+                flag(m.more, record_flag::MORE)
+                    | flag(m.staged, record_flag::STAGED)
+                    | flag(m.turn_open, record_flag::TURN_OPEN)
             }
             Self::Delete(m) | Self::Publish(m) => flag(m.more, record_flag::MORE),
             Self::Damage(m) => flag(m.more, record_flag::MORE),

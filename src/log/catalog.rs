@@ -60,25 +60,25 @@ impl Shared {
         Ok(self.visible(found)?.pop())
     }
 
-    /// Dense ids of all visible sessions, ascending.
+    /// Dense ids of all visible sessions that no other one continues, in the order in which they came into being.
     pub(crate) fn sessions(&self) -> Result<Vec<u64>> {
         let (all, _) = self.look(
             |live| live.all().collect::<Vec<_>>(),
             |mut live, directory| {
-                live.sort_unstable();
+                live.sort_unstable_by_key(|listed| listed.dense);
                 let mut all = Vec::new();
-                let is_live = |dense| live.binary_search_by_key(&dense, |(dense, _)| *dense).is_ok();
-                directory.all(&mut |dense, visible| {
-                    if visible && !is_live(dense) {
-                        all.push(dense);
+                let is_live = |dense| live.binary_search_by_key(&dense, |listed| listed.dense).is_ok();
+                directory.all(&mut |listed| {
+                    if listed.is_visible && !is_live(listed.dense) {
+                        all.push(listed);
                     }
                 })?;
-                all.extend(live.iter().filter(|(_, visible)| *visible).map(|(dense, _)| *dense));
-                all.sort_unstable();
+                all.extend(live.iter().filter(|listed| listed.is_visible));
+                all.sort_unstable_by_key(|listed| listed.dense);
                 Ok(all)
             },
         )?;
-        Ok(all)
+        self.newest_of_each(&all)
     }
 
     /// Visible sessions forked off this one.

@@ -16,7 +16,7 @@ use crate::format::{Lsn, names};
 
 use super::segments::{Bytes, open_immutable};
 use super::shared::Shared;
-use super::types::{Fork, SessionEntry};
+use super::types::{Fork, Listed, SessionEntry};
 
 /// How often the folder is listed again because a writer merged runs in between.
 const LISTINGS: usize = 3;
@@ -122,8 +122,8 @@ impl Directory {
         Ok(found.into_iter().collect())
     }
 
-    /// Calls `each` with every dense id, ascending, and whether the session is visible. Reads ids and flags only.
-    pub(crate) fn all(&self, each: &mut dyn FnMut(u64, bool)) -> Result<()> {
+    /// Calls `each` with every session, ascending. Reads ids and flags only.
+    pub(crate) fn all(&self, each: &mut dyn FnMut(Listed)) -> Result<()> {
         let mut cursors = Vec::with_capacity(self.runs.len());
         for run in &self.runs {
             cursors.push((run, 0u64, run.checked(run.file.flags_at(0))?));
@@ -140,7 +140,8 @@ impl Directory {
                     *next = run.checked(run.file.flags_at(*at))?;
                 }
             }
-            each(lowest, newest & (entry_flag::DELETED | entry_flag::STAGED) == 0);
+            let is_visible = newest & (entry_flag::DELETED | entry_flag::STAGED) == 0;
+            each(Listed { dense: lowest, is_visible, is_fork: newest & entry_flag::FORK != 0 });
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::{LiveDamage, Lsn, names};
 use crate::mutation::{self, Mutation};
 
+use super::places::{Piece, Span};
 use super::shared::Shared;
 use super::types::SessionEntry;
 
@@ -70,6 +71,31 @@ impl Shared {
         let Some(part) = part else { return Ok(Lsn::new(entry.last_segment, 0)) };
         let offsets = self.offsets_in(entry.last_segment, &part, part.count.saturating_sub(1), part.count)?;
         Ok(Lsn::new(entry.last_segment, offsets.first().copied().unwrap_or(0)))
+    }
+
+    /// Whether damage stands behind the session's beginning, so that it may have taken its publish record. What was
+    /// appended since does not matter: of a staged session nothing tells whether it was appended after it was published.
+    pub(crate) fn may_have_been_published(&self, entry: &SessionEntry) -> Result<bool> {
+        let damage = self.live_set().damage;
+        if damage.is_empty() {
+            return Ok(false);
+        }
+        let first = self.first_place(entry)?;
+        Ok(damage.iter().any(|spot| {
+            Lsn::new(spot.segment, spot.to.max(spot.from)) > first && !self.created_after(entry, spot)
+        }))
+    }
+
+    /// Place of the oldest event that it holds itself and that is readable.
+    fn first_place(&self, entry: &SessionEntry) -> Result<Lsn> {
+        let own = Span { entry: entry.clone(), from: entry.own_first, to: entry.next_seq };
+        for piece in self.pieces(&own)? {
+            if let Piece::Part { segment, part, .. } = piece {
+                let offsets = self.offsets_in(segment, &part, 0, 1)?;
+                return Ok(Lsn::new(segment, offsets.first().copied().unwrap_or(0)));
+            }
+        }
+        Ok(Lsn::NONE)
     }
 
     /// The session came into being behind the damage: the next segment's header tells which ids were handed out.

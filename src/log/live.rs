@@ -16,7 +16,7 @@ use crate::mutation::{self, Mutation};
 
 use super::directory::Directory;
 use super::orphans::Orphans;
-use super::types::{Fork, Note, SessionEntry};
+use super::types::{Fork, Listed, Note, SessionEntry};
 
 /// A session in memory.
 #[derive(Debug, Clone)]
@@ -114,16 +114,25 @@ impl LiveIndex {
         self.children.get(&dense).map_or(&[], Vec::as_slice)
     }
 
-    /// Every session in memory and whether it is visible, in no order.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (u64, bool)> {
-        let full = self.entries.values().map(|live| (live.entry.dense, live.entry.is_visible()));
-        full.chain(self.orphans.marks().map(|(dense, deleted, _)| (dense, !deleted)))
+    /// Every session in memory, in no order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Listed> {
+        let full = self.entries.values().map(|live| Listed::of(&live.entry));
+        let orphan =
+            |(dense, deleted, _): (u64, bool, Lsn)| Listed { dense, is_visible: !deleted, is_fork: false };
+        full.chain(self.orphans.marks().map(orphan))
     }
 
     /// Sessions that were staged, and neither published nor deleted.
     pub(crate) fn staged(&self) -> impl Iterator<Item = u64> {
         let entries = self.entries.values().map(|live| &live.entry);
         entries.filter(|entry| entry.staged && !entry.deleted).map(|entry| entry.dense)
+    }
+
+    /// Takes a session for published, in memory.
+    pub(crate) fn show(&mut self, dense: u64) {
+        if let Some(live) = self.entries.get_mut(&dense) {
+            live.entry.staged = false;
+        }
     }
 
     /// Brings a session in from a run, or finds it here.
@@ -204,8 +213,9 @@ impl LiveIndex {
             Note::Create { dense, id, header, staged } => {
                 self.create(new_entry(*dense, id, header, *staged, None), place);
             }
-            Note::Fork { dense, id, header, fork, staged } => {
-                self.create(new_entry(*dense, id, header, *staged, Some(*fork)), place);
+            Note::Fork { dense, id, header, fork, staged, turn_open } => {
+                let entry = new_entry(*dense, id, header, *staged, Some(*fork));
+                self.create(SessionEntry { open_turn: *turn_open, ..entry }, place);
             }
             Note::Delete { dense } => self.change(*dense, place, |entry| entry.deleted = true),
             Note::Publish { dense } => self.change(*dense, place, |entry| entry.staged = false),

@@ -9,6 +9,7 @@ mod checkpoint;
 mod close;
 mod commit;
 mod commit_state;
+mod continuation;
 mod counters;
 mod create;
 mod directory;
@@ -102,7 +103,7 @@ impl Log {
         let _ = shared.indexer.set(indexer.bell());
         let handle = Handle::new(shared, vec![keeper, indexer]);
         let log = Self { handle: Arc::new(handle) };
-        log.remove_staged()?;
+        log.settle_staged()?;
         Ok((log, report))
     }
 
@@ -117,7 +118,9 @@ impl Log {
     ) -> Result<(Self, RecoveryReport)> {
         let (shared, report) = follow::open_reader(disk, rt, options)?;
         let handle = Handle::new(shared, Vec::new());
-        Ok((Self { handle: Arc::new(handle) }, report))
+        let log = Self { handle: Arc::new(handle) };
+        log.show_staged()?;
+        Ok((log, report))
     }
 
     fn shared(&self) -> &Arc<Shared> {
@@ -143,14 +146,9 @@ impl Log {
         self.shared().session(dense)
     }
 
-    /// Dense ids of all visible sessions, ascending (creation order).
+    /// Dense ids of all visible sessions in the order of their creation, of those that were continued the newest.
     pub(crate) fn sessions(&self) -> Result<Vec<u64>> {
         self.shared().sessions()
-    }
-
-    /// Visible sessions forked off this one.
-    pub(crate) fn children(&self, dense: u64) -> Result<Vec<u64>> {
-        self.shared().children(dense)
     }
 
     /// A dense id that was never used.

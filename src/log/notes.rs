@@ -34,6 +34,7 @@ pub(crate) fn note_of(view: &RecordView<'_>) -> Result<Option<Note>, String> {
                 header: Arc::from(header),
                 fork,
                 staged: meta.staged,
+                turn_open: meta.turn_open,
             }
         }
         Meta::Delete(meta) => Note::Delete { dense: meta.dense },

@@ -6,7 +6,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::index::{SessionPart, StructureEntry};
 use crate::format::{Binding, names};
 
-use super::orphans::unknown;
 use super::segments::Index;
 use super::shared::Shared;
 use super::types::{SessionEntry, Structure};
@@ -59,14 +58,13 @@ impl Shared {
                     format!("the chain of forks of {} does not end", entry.id),
                 ));
             }
-            entry = match self.session(fork.ancestor)? {
-                Some(ancestor) => ancestor,
-                None => {
-                    // Not a record of it is left: what it held is a hole, and what others hold is not.
-                    spans.push(Span { from, to, entry: unknown(fork.ancestor) });
-                    break;
-                }
-            };
+            let (own, before) = self.before(&entry, fork, to)?;
+            if let Some(span) = own {
+                to = span.from;
+                let from = span.from.max(from);
+                spans.extend((from < span.to).then_some(Span { from, ..span }));
+            }
+            entry = before;
         }
         spans.reverse();
         Ok(spans)

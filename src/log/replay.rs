@@ -107,8 +107,9 @@ pub(crate) fn replay(
             Some(Note::Create { dense, id, header, staged }) => {
                 changes.create(new_entry(dense, &id, &header, staged, None), number);
             }
-            Some(Note::Fork { dense, id, header, fork, staged }) => {
-                changes.create(new_entry(dense, &id, &header, staged, Some(fork)), number);
+            Some(Note::Fork { dense, id, header, fork, staged, turn_open }) => {
+                let entry = new_entry(dense, &id, &header, staged, Some(fork));
+                changes.create(SessionEntry { open_turn: turn_open, ..entry }, number);
             }
             Some(_) => late.push(offset),
             None => {}

@@ -70,7 +70,7 @@ pub(crate) struct Entry {
 pub(crate) enum Note {
     Event { dense: u64, seq: u64, class: Class, op: Option<SurfaceOp>, time_ms: i64 },
     Create { dense: u64, id: Arc<str>, header: Arc<str>, staged: bool },
-    Fork { dense: u64, id: Arc<str>, header: Arc<str>, fork: Fork, staged: bool },
+    Fork { dense: u64, id: Arc<str>, header: Arc<str>, fork: Fork, staged: bool, turn_open: bool },
     Delete { dense: u64 },
     Publish { dense: u64 },
     AcceptLoss { dense: u64, next_seq: u64 },
@@ -124,9 +124,28 @@ pub(crate) struct SessionEntry {
 }
 
 impl SessionEntry {
+    /// Where the events come from that it does not hold itself, if there are any.
+    pub(crate) fn inherits(&self) -> Option<Fork> {
+        self.fork.filter(|fork| fork.cut > 0)
+    }
+
     /// Neither deleted nor waiting to be published.
     pub(crate) fn is_visible(&self) -> bool {
         !self.deleted && (!self.staged || mutation::is_on(Mutation::StagedVisible))
+    }
+}
+
+/// What a list of all sessions has of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub dense: u64,
+    pub is_visible: bool,
+    pub is_fork: bool,
+}
+
+impl Listed {
+    pub(crate) fn of(entry: &SessionEntry) -> Self {
+        Self { dense: entry.dense, is_visible: entry.is_visible(), is_fork: entry.fork.is_some() }
     }
 }
 

@@ -19,6 +19,8 @@ pub(super) struct Engine {
     pub(super) invariants: Invariants,
     /// How many sessions a fork may read through.
     pub(super) fork_depth: usize,
+    /// Encoded bytes past which events that come in at once are staged.
+    pub(super) staged_past: usize,
     pub(super) tallies: Tallies,
     keys: AtomicU64,
 }
@@ -29,6 +31,7 @@ impl Engine {
         runtime: Arc<dyn Runtime>,
         invariants: Invariants,
         fork_depth: usize,
+        staged_past: usize,
     ) -> Self {
         Self {
             log,
@@ -36,6 +39,7 @@ impl Engine {
             listeners: Listeners::default(),
             invariants,
             fork_depth,
+            staged_past,
             tallies: Tallies::default(),
             keys: AtomicU64::new(1),
         }

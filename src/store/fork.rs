@@ -105,7 +105,7 @@ pub(super) fn prepare(
     fold_in(&mut surface, &closers)?;
     let rules = replayed(engine, &place, &structure, &closers)?;
     let header = header(engine, &entry, cut, options)?;
-    let opening = opening(engine, &entry, cut)?;
+    let opening = opening(engine, &entry, cut, !closers.is_empty())?;
     Ok(Prepared {
         origin: Origin::Forked,
         header,
@@ -167,19 +167,23 @@ fn header(engine: &Engine, parent: &SessionEntry, cut: u64, options: ForkOptions
 }
 
 /// A reference to whoever holds the event before the cut; a new session when there is none, or when it is too deep.
-pub(super) fn opening(engine: &Engine, parent: &SessionEntry, cut: u64) -> Result<Opening> {
+/// `turn_open`: a turn is open at the cut.
+pub(super) fn opening(engine: &Engine, parent: &SessionEntry, cut: u64, turn_open: bool) -> Result<Opening> {
     let Some(last) = cut.checked_sub(1) else { return Ok(Opening::Create) };
     let mut holder = parent.clone();
-    let mut found = None;
-    for _ in 0..engine.fork_depth {
-        if found.is_none() && holder.own_first <= last {
-            found = Some(holder.dense);
+    let (mut found, mut depth) = (None, 0);
+    for _ in 0..=MAX_FORK_DEPTH {
+        if holder.own_first <= last {
+            found.get_or_insert(holder.dense);
         }
-        let Some(fork) = holder.fork else {
-            return Ok(match found {
-                Some(ancestor) => Opening::Fork(Fork { parent: parent.dense, ancestor, cut }),
-                None => Opening::Create,
-            });
+        // What stands before the one that is referred to is nothing to read through.
+        depth += usize::from(found.is_some());
+        if depth > engine.fork_depth {
+            break;
+        }
+        let Some(fork) = holder.inherits() else {
+            let fork = |ancestor| Fork { parent: parent.dense, ancestor, cut };
+            return Ok(found.map_or(Opening::Create, |ancestor| Opening::Fork(fork(ancestor), turn_open)));
         };
         holder = engine.log.session(fork.ancestor)?.ok_or_else(|| {
             Error::new(
@@ -192,4 +196,14 @@ pub(super) fn opening(engine: &Engine, parent: &SessionEntry, cut: u64) -> Resul
         })?;
     }
     Ok(Opening::Create)
+}
+
+/// How `stored` is continued under another number: with a reference to all its events, else, when it is too deep, with
+/// none of them.
+pub(super) fn continuation(engine: &Engine, stored: &SessionEntry) -> Result<Fork> {
+    let parent = engine.log.first_number(stored)?;
+    Ok(match opening(engine, stored, stored.next_seq, stored.open_turn)? {
+        Opening::Fork(fork, _) => Fork { parent, ..fork },
+        _ => Fork { parent, ancestor: stored.dense, cut: 0 },
+    })
 }

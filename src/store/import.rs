@@ -1,7 +1,7 @@
 //! A session that is brought in event by event, without holding it in memory.
 //!
-//! Always: it appears whole when it is published, or not at all; giving it up leaves nothing that a reader sees. Its
-//! events are kept as they are. What is stored already is not stored again: of a known session only what is new is
+//! Always: it, or what is new of it, appears whole when it is published, or not at all; giving it up leaves nothing that
+//! a reader sees. Its events are kept as they are. What is stored already is not stored again: of a known session only what is new is
 //! added, and a child whose inherited events are its parent's refers to them (D6). Never: it is a live session
 //! meanwhile; nobody hears of its events; a stored event is replaced.
 
@@ -17,7 +17,7 @@ use super::fork;
 use super::known::{self, Known, Match};
 use super::live::{Claim, LiveTable, Pinned};
 use super::options::Invariants;
-use super::stage::{EXTENSION, Opening, Stage};
+use super::stage::{Opening, Stage};
 
 /// A session on its way in. Made by [`SessionStore::import`](crate::SessionStore::import); dropping it before
 /// [`publish`](Self::publish) gives it up.
@@ -82,10 +82,6 @@ struct Sink {
 const MAX_VIOLATIONS: usize = 1000;
 
 impl Import {
-    /// Encoded bytes of new events that a known session gets at once; more come in as several batches. Whoever must not
-    /// leave half of a session that is refused at its end rehearses it first.
-    pub(crate) const AT_ONCE_BYTES: u64 = EXTENSION as u64;
-
     /// Into the store.
     pub(super) fn begin(engine: &Arc<Engine>, live: &Arc<LiveTable>, header: Header) -> Result<Self> {
         check_header(&header)?;
@@ -165,7 +161,11 @@ impl Import {
     fn take(&mut self, event: &Event) -> Result<()> {
         if let Some((role, known)) = &mut self.known {
             match (known.compare(event), *role) {
-                (Ok(Match::Same), _) => return Ok(()),
+                (Ok(Match::Same), Role::Own) => return Ok(()),
+                (Ok(Match::Same), Role::Parent) => {
+                    self.sink.iter_mut().for_each(|sink| sink.stage.inherit(event.class()));
+                    return Ok(());
+                }
                 (Ok(Match::Differs), Role::Own) => return Err(differs(&self.id, event.seq())),
                 (Err(error), Role::Own) => return Err(error),
                 // What the parent has lost, its child still has.
@@ -211,8 +211,7 @@ impl Import {
     /// Makes the session visible, and with [`Durability::Durable`] durable before it returns.
     ///
     /// # Errors
-    /// The error of an earlier [`push`](Self::push), or what the log says. The session is then as it was before; only
-    /// one that is stored already and got more than 32 MiB of new events may have some of them, in order.
+    /// The error of an earlier [`push`](Self::push), or what the log says. The session is then as it was before.
     pub fn publish(mut self, durability: Durability) -> Result<Published> {
         if let Some(error) = &self.refused {
             return Err(error.clone());
@@ -256,6 +255,9 @@ impl Drop for Sink {
         self.stage.abandon();
         // Its first record attached it, or the beginning did.
         self.engine.log.detach(self.dense);
+        if self.stage.dense() != self.dense {
+            self.engine.log.detach(self.stage.dense());
+        }
     }
 }
 
@@ -289,8 +291,8 @@ fn find(engine: &Engine, header: &Header) -> Result<Found> {
     let Some(entry) = engine.log.lookup(parent)?.filter(|entry| entry.next_seq >= cut) else {
         return Ok(Found::New);
     };
-    Ok(match fork::opening(engine, &entry, cut) {
-        Ok(opening @ Opening::Fork(_)) => {
+    Ok(match fork::opening(engine, &entry, cut, false) {
+        Ok(opening @ Opening::Fork(..)) => {
             let dense = entry.dense;
             Found::Parent(Known::new(&engine.log, entry, cut), dense, opening)
         }

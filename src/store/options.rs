@@ -13,6 +13,7 @@ use crate::rt::{RealRuntime, Runtime};
 
 use super::engine::Engine;
 use super::fork::MAX_FORK_DEPTH;
+use super::stage::STAGED_PAST;
 use super::store::SessionStore;
 
 /// What to do with an append that breaks only rules I5 to I10. They never refuse an append by default.
@@ -38,6 +39,7 @@ pub struct StoreOptions {
     segment_bytes: u64,
     invariants: Invariants,
     fork_depth: usize,
+    staged_past: usize,
     on_close_error: Option<Arc<OnCloseError>>,
     disk: Option<Arc<dyn Disk>>,
     runtime: Option<Arc<dyn Runtime>>,
@@ -57,6 +59,7 @@ impl Default for StoreOptions {
             log,
             invariants: Invariants::Off,
             fork_depth: MAX_FORK_DEPTH,
+            staged_past: STAGED_PAST,
             on_close_error: None,
             disk: None,
             runtime: None,
@@ -137,6 +140,15 @@ impl StoreOptions {
         self
     }
 
+    /// How many encoded bytes a new session, or what an import adds to a stored one, may have to be written as one batch
+    /// (default 1 MiB). Past it they are written in pieces that nobody sees before the last one is there. It bounds what
+    /// is held in memory meanwhile.
+    #[must_use]
+    pub fn staged_past(mut self, bytes: usize) -> Self {
+        self.staged_past = bytes;
+        self
+    }
+
     /// Called when the last handle is dropped without [`SessionStore::close`] and the flush then fails.
     #[must_use]
     pub fn on_close_error(mut self, call: impl Fn(&Error) + Send + Sync + 'static) -> Self {
@@ -173,7 +185,7 @@ impl StoreOptions {
             None => Arc::new(RealDisk::open(directory.as_ref(), self.create)?),
         };
         let (log, report) = Log::open_writer(disk, Arc::clone(&runtime), log_options, self.create)?;
-        let engine = Engine::new(log, runtime, self.invariants, self.fork_depth);
+        let engine = Engine::new(log, runtime, self.invariants, self.fork_depth, self.staged_past);
         Ok(SessionStore::assemble(engine, report, self.on_close_error))
     }
 
@@ -190,7 +202,7 @@ impl StoreOptions {
             None => Arc::new(RealDisk::open(directory.as_ref(), false)?),
         };
         let (log, report) = Log::open_reader(disk, Arc::clone(&runtime), log_options)?;
-        let engine = Engine::new(log, runtime, self.invariants, self.fork_depth);
+        let engine = Engine::new(log, runtime, self.invariants, self.fork_depth, self.staged_past);
         Ok(SessionStore::assemble(engine, report, self.on_close_error))
     }
 

@@ -1,6 +1,6 @@
 //! A stored session, opened for reading.
 //!
-//! Always: it is a snapshot until it is refreshed, and it writes nothing: what repair would add is computed in
+//! Always: it is a snapshot until it is refreshed, also when an import has brought more since, and it writes nothing: what repair would add is computed in
 //! memory (R3). What was lost to damage is an error at its place, never skipped (P2).
 
 use std::sync::Arc;
@@ -67,14 +67,13 @@ impl SessionReader {
         Stat::of(&self.engine.log, &self.entry)
     }
 
-    /// Takes in what was appended since; whether there was anything. Of a store that was opened read-only, refresh
+    /// Takes in what was appended or imported since; whether there was anything. Of a store that was opened read-only, refresh
     /// the store first.
     ///
     /// # Errors
     /// [`NotFound`](crate::ErrorKind::NotFound) when the session was deleted; errors of reading.
     pub fn refresh(&mut self) -> Result<bool> {
-        let entry = self.engine.log.session(self.entry.dense)?;
-        let entry = entry.filter(|entry| !entry.deleted).ok_or_else(|| not_found(self.id()))?;
+        let entry = self.engine.log.newest(&self.entry)?.ok_or_else(|| not_found(self.id()))?;
         if entry == self.entry {
             return Ok(false);
         }

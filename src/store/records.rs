@@ -15,17 +15,25 @@ pub(super) fn create(dense: u64, header: &Header, staged: bool, more: bool) -> E
     Entry { record: draft.seal(&meta), note: Note::Create { dense, id, header: text, staged } }
 }
 
-/// A new session that begins with another one's events; `staged` as for [`create`].
-pub(super) fn fork(dense: u64, header: &Header, fork: Fork, staged: bool, more: bool) -> Entry {
+/// A new session that begins with another one's events; `turn_open`: inside a turn. `staged` as for [`create`].
+pub(super) fn fork(
+    dense: u64,
+    header: &Header,
+    fork: Fork,
+    turn_open: bool,
+    staged: bool,
+    more: bool,
+) -> Entry {
     let (id, text, draft) = opening(header);
     let Fork { parent, ancestor, cut } = fork;
-    let meta = Meta::Fork(ForkMeta { more, staged, dense, parent, ancestor, cut });
-    Entry { record: draft.seal(&meta), note: Note::Fork { dense, id, header: text, fork, staged } }
+    let meta = Meta::Fork(ForkMeta { more, staged, dense, parent, ancestor, cut, turn_open });
+    let note = Note::Fork { dense, id, header: text, fork, staged, turn_open };
+    Entry { record: draft.seal(&meta), note }
 }
 
 /// The end of a session.
-pub(super) fn delete(dense: u64) -> Entry {
-    let meta = Meta::Delete(SessionMeta { more: false, dense });
+pub(super) fn delete(dense: u64, more: bool) -> Entry {
+    let meta = Meta::Delete(SessionMeta { more, dense });
     Entry { record: RecordDraft::new(Vec::new()).seal(&meta), note: Note::Delete { dense } }
 }
 

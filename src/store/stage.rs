@@ -1,36 +1,38 @@
-//! The way of a new session's first batch into the log, in pieces when it is large (F10).
+//! The way of many events into the log at once: a new session's first ones, or those that a stored one gets from
+//! elsewhere; in pieces when they are large (F10).
 //!
-//! Always: a new session appears whole or not at all. Up to 1 MiB it is one batch; past that its records are staged,
-//! invisible until the publish record that the last batch ends with. Never: a lock is held while it waits for room,
-//! and never more than two pieces are in memory at a time.
+//! Always: they appear whole or not at all. Up to 1 MiB they are one batch; past that they are staged, invisible until
+//! the publish record that the last batch ends with. A stored session that gets so many goes on under a new number: a
+//! staged fork of it, of the same id, that continues it. Never: a lock is held while it waits for room, and never more
+//! than two pieces are in memory at a time.
 
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::event::{Event, Header};
+use crate::event::{Class, Event, Header};
 use crate::format::lsn::Lsn;
 use crate::log::{Entry, Fork};
 use crate::mutation::{self, Mutation};
 
 use super::draft::Encoding;
-use super::engine::Engine;
-use super::records;
+use super::engine::{Engine, not_found};
+use super::stat::header_of;
+use super::{fork, records};
 
-/// Encoded bytes past which a session is staged.
-const STAGED_PAST: usize = 1 << 20;
-/// Encoded bytes of a piece of a staged session: small beside what may be unflushed.
+/// Encoded bytes past which events are staged, by default: small beside what may be unflushed. What a stored session costs
+/// more when it goes on under a new number, a header and a link to follow, is nothing beside so many bytes, and the
+/// links that may follow each other reach through gigabytes before its events are copied.
+pub(super) const STAGED_PAST: usize = 1 << 20;
+/// Encoded bytes of a piece of a staged session.
 const PIECE: usize = 256 << 10;
-/// Encoded bytes past which the rest of a known session becomes more than one batch: it cannot be staged. Every batch
-/// leaves the session a prefix of what comes in, so that a second try goes on from there.
-pub(crate) const EXTENSION: usize = 32 << 20;
 
 /// What the first record of the batch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Opening {
     /// A new session. It may be staged.
     Create,
-    /// A new session that refers to another one's events.
-    Fork(Fork),
+    /// A new session that refers to another one's events; whether a turn is open behind them.
+    Fork(Fork, bool),
     /// A stored session goes on; with `accept_loss` up to this seq.
     Resume { accept_loss: Option<u64> },
     /// A stored session gets more events from elsewhere.
@@ -40,7 +42,7 @@ pub(super) enum Opening {
 impl Opening {
     /// A session that is not there yet, and so can be staged.
     fn is_new(self) -> bool {
-        matches!(self, Self::Create | Self::Fork(_))
+        matches!(self, Self::Create | Self::Fork(..))
     }
 }
 
@@ -52,40 +54,91 @@ pub(super) struct Stage {
     opening: Opening,
     /// Records of the open piece; each says that more follow.
     sealed: Vec<Entry>,
+    /// Events before the newest one that may come to stand under another number.
+    held: Vec<(Encoding, u64)>,
     /// The newest event: whether more follow is not known yet.
     last: Option<(Encoding, u64)>,
     bytes: usize,
-    /// The end of what an extension has written already.
-    written: Option<Lsn>,
     /// The log has the opening record, marked as staged.
     is_staged: bool,
 }
 
 impl Stage {
     pub(super) fn new(engine: Arc<Engine>, dense: u64, header: Header, opening: Opening) -> Self {
-        let (sealed, last, written) = (Vec::new(), None, None);
-        Self { engine, dense, header, opening, sealed, last, bytes: 0, written, is_staged: false }
+        let (sealed, held) = (Vec::new(), Vec::new());
+        Self { engine, dense, header, opening, sealed, held, last: None, bytes: 0, is_staged: false }
+    }
+
+    /// The number that the events stand under.
+    pub(super) fn dense(&self) -> u64 {
+        self.dense
+    }
+
+    /// Takes note of an event that a fork inherits.
+    pub(super) fn inherit(&mut self, class: Class) {
+        if let Opening::Fork(_, turn_open) = &mut self.opening {
+            match class {
+                Class::TurnStart => *turn_open = true,
+                Class::TurnEnd => *turn_open = false,
+                _ => {}
+            }
+        }
     }
 
     /// Adds the next event. Writes pieces and waits for room as needed: called without any lock.
     pub(super) fn push(&mut self, event: &Event) -> Result<()> {
         self.add(event)?;
-        let limit = match self.opening {
-            _ if self.is_staged => PIECE,
-            Opening::Create | Opening::Fork(_) => STAGED_PAST,
-            Opening::Extend => EXTENSION,
-            Opening::Resume { .. } if mutation::is_on(Mutation::RepairOneByOne) => 1,
-            Opening::Resume { .. } => return Ok(()),
-        };
-        if self.bytes >= limit { self.write_piece() } else { Ok(()) }
+        self.relieve()
     }
 
     /// Adds the next event to the last batch. Neither writes nor waits.
     pub(super) fn add(&mut self, event: &Event) -> Result<()> {
-        let encoding = Encoding::of_event(event)?;
+        self.take(Encoding::of_event(event)?, event.seq());
+        Ok(())
+    }
+
+    fn take(&mut self, encoding: Encoding, seq: u64) {
         self.bytes = self.bytes.saturating_add(encoding.len());
-        if let Some((last, seq)) = self.last.replace((encoding, event.seq())) {
-            self.sealed.push(last.seal(self.dense, seq, true));
+        match (self.last.replace((encoding, seq)), self.opening) {
+            (Some(last), Opening::Extend) => self.held.push(last),
+            (Some((last, seq)), _) => self.sealed.push(last.seal(self.dense, seq, true)),
+            (None, _) => {}
+        }
+    }
+
+    /// Writes a piece if there is one by now.
+    fn relieve(&mut self) -> Result<()> {
+        let limit = if self.is_staged { self.engine.staged_past.min(PIECE) } else { self.engine.staged_past };
+        match self.opening {
+            Opening::Resume { .. } if mutation::is_on(Mutation::RepairOneByOne) => self.write_piece(),
+            _ if self.bytes < limit => Ok(()),
+            Opening::Create | Opening::Fork(..) => self.write_piece(),
+            Opening::Extend => self.go_on_under_a_new_number(),
+            Opening::Resume { .. } => Ok(()),
+        }
+    }
+
+    /// Turns what would have been added to the stored session into one that continues it.
+    fn go_on_under_a_new_number(&mut self) -> Result<()> {
+        let id = self.header.id();
+        let stored = self.engine.log.session(self.dense)?.ok_or_else(|| not_found(id))?;
+        let fork = fork::continuation(&self.engine, &stored)?;
+        let copied = stored.next_seq.saturating_sub(fork.cut);
+        // What comes in may spell it otherwise.
+        self.header = header_of(&stored)?;
+        self.dense = self.engine.log.allocate_dense()?;
+        self.opening = Opening::Fork(fork, stored.open_turn && copied == 0);
+        let mut held = std::mem::take(&mut self.held);
+        held.extend(self.last.take());
+        self.bytes = 0;
+        if copied > 0 {
+            for event in self.engine.log.events(&stored, 0, stored.next_seq)? {
+                self.push(&event?)?;
+            }
+        }
+        for (encoding, seq) in held {
+            self.take(encoding, seq);
+            self.relieve()?;
         }
         Ok(())
     }
@@ -95,6 +148,8 @@ impl Stage {
     /// anything had to be.
     pub(super) fn finish(&mut self) -> Result<Option<Lsn>> {
         let has_events = self.last.is_some();
+        let held = self.held.drain(..).map(|(encoding, seq)| encoding.seal(self.dense, seq, true));
+        self.sealed.extend(held);
         let mut batch = Vec::with_capacity(self.sealed.len() + 2);
         batch.extend(self.first_record(false, has_events));
         let front = batch.len();
@@ -107,8 +162,7 @@ impl Stage {
             batch.push(records::publish(self.dense));
         }
         if batch.is_empty() {
-            // Its last event was the last one of a piece.
-            return Ok(self.written);
+            return Ok(None);
         }
         match self.engine.log.append(&batch) {
             Ok(appended) => {
@@ -135,7 +189,7 @@ impl Stage {
             return;
         }
         self.is_staged = false;
-        if let Err(error) = self.engine.append_waiting(&[records::delete(self.dense)]) {
+        if let Err(error) = self.engine.append_waiting(&[records::delete(self.dense, false)]) {
             tracing::warn!(session = self.header.id(), %error, "a staged session is left for the next open to remove");
         }
     }
@@ -149,7 +203,6 @@ impl Stage {
         }
         self.bytes = 0;
         let end = self.engine.append_waiting(&piece)?.end;
-        self.written = Some(end);
         // Written and synced while the next pieces are made, so that a large session rarely has to wait for room.
         self.engine.log.flush_soon(end);
         if mutation::is_on(Mutation::RepairOneByOne) {
@@ -163,7 +216,9 @@ impl Stage {
         match self.opening {
             _ if self.is_staged => None,
             Opening::Create => Some(records::create(self.dense, &self.header, staged, more)),
-            Opening::Fork(fork) => Some(records::fork(self.dense, &self.header, fork, staged, more)),
+            Opening::Fork(fork, turn_open) => {
+                Some(records::fork(self.dense, &self.header, fork, turn_open, staged, more))
+            }
             Opening::Resume { accept_loss } => {
                 accept_loss.map(|next_seq| records::accept_loss(self.dense, next_seq, more))
             }

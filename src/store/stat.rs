@@ -46,7 +46,7 @@ impl Stat {
             parent_session: header.parent_session().map(str::to_owned),
             seed_length: header.seed_length(),
             events: entry.next_seq,
-            bytes: entry.bytes,
+            bytes: log.own_bytes(entry)?,
             first_time,
             last_time,
             open: entry.open_turn,
@@ -59,7 +59,7 @@ impl Stat {
 /// Times of the first and the last event, inherited ones included. Only where a fork has no event of its own and its
 /// parent went on behind the cut, one event is read.
 fn times(log: &Log, entry: &SessionEntry) -> Result<(Option<i64>, Option<i64>)> {
-    let Some(fork) = entry.fork else { return Ok((entry.first_time, entry.last_time)) };
+    let Some(fork) = entry.inherits() else { return Ok((entry.first_time, entry.last_time)) };
     let mut holder = log.session(fork.ancestor)?;
     let last = match (entry.last_time, &holder) {
         (None, Some(above)) if above.next_seq == fork.cut => above.last_time,
@@ -67,7 +67,7 @@ fn times(log: &Log, entry: &SessionEntry) -> Result<(Option<i64>, Option<i64>)> 
         (None, _) => log.event(entry, fork.cut.saturating_sub(1)).ok().flatten().map(|event| millis(&event)),
         (own, _) => own,
     };
-    while let Some(above) = holder.as_ref().and_then(|above| above.fork) {
+    while let Some(above) = holder.as_ref().and_then(SessionEntry::inherits) {
         holder = log.session(above.ancestor)?;
     }
     Ok((holder.and_then(|root| root.first_time), last))

@@ -103,7 +103,9 @@ impl SessionStore {
 
     /// Brings a session in event by event, for seeds that do not fit in memory. It does not become live. Of a session
     /// that is stored already only what is new is added, and a child of a stored parent refers to the events that it
-    /// inherited: see [`Published`](super::Published).
+    /// inherited: see [`Published`](super::Published). However much it is, it appears at once when it is published; who has
+    /// the session open for reading keeps what was there, and finds the rest after
+    /// [`refresh`](SessionReader::refresh).
     ///
     /// # Errors
     /// [`Exists`](ErrorKind::Exists) when the id is live; [`Conflict`](ErrorKind::Conflict) when another session of
@@ -163,9 +165,8 @@ impl SessionStore {
     pub fn forks(&self, id: &str) -> Result<Vec<Stat>> {
         self.check_open()?;
         let engine = self.engine();
-        let children = engine.log.children(engine.stored(id)?.dense)?;
-        let entries = children.into_iter().filter_map(|dense| engine.log.session(dense).transpose());
-        entries.map(|entry| Stat::of(&engine.log, &entry?)).collect()
+        let forks = engine.log.forks(&engine.stored(id)?)?;
+        forks.iter().map(|entry| Stat::of(&engine.log, entry)).collect()
     }
 
     /// Opens a stored session for reading, live or not.

@@ -46,6 +46,8 @@ mod sqlite_vectors;
 #[cfg(feature = "sqlite")]
 mod sqlite_write;
 mod store_append;
+mod store_continue;
+mod store_continue_crash;
 mod store_damage;
 mod store_edges;
 mod store_fixture;

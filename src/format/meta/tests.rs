@@ -28,7 +28,7 @@ pub(crate) fn any_meta() -> impl Strategy<Value = Meta> {
         3 => event(),
         2 => other.prop_map(|(which, (more, staged), (dense, parent, ancestor), a, b, [segment, from, to])| match which {
             0 => Meta::Create(CreateMeta { more, staged, dense }),
-            1 => Meta::Fork(ForkMeta { more, staged, dense, parent, ancestor, cut: a }),
+            1 => Meta::Fork(ForkMeta { more, staged, dense, parent, ancestor, cut: a, turn_open: b % 2 == 1 }),
             2 => Meta::Delete(SessionMeta { more, dense }),
             3 => Meta::Publish(SessionMeta { more, dense }),
             4 => Meta::Damage(DamageMeta { more, segment, from, to, dense, from_seq: a, to_seq: b }),
@@ -112,7 +112,9 @@ fn numbers_that_no_writer_reaches_are_refused() {
     refused(Meta::Event(EventMeta { seq: NUMBER_LIMIT, ..event }));
     // A fork comes after the sessions that it takes events from.
     for (parent, ancestor) in [(0, 1), (1, 0), (5, 1), (1, 5), (6, 6)] {
-        refused(Meta::Fork(ForkMeta { more: false, staged: false, dense: 5, parent, ancestor, cut: 3 }));
+        let flags =
+            ForkMeta { more: false, staged: false, dense: 5, parent, ancestor, cut: 3, turn_open: false };
+        refused(Meta::Fork(flags));
     }
 }
 
@@ -130,7 +132,7 @@ fn later_formats_are_refused_or_passed_over() {
     for kind in [0, 8, record_kind::RETIRE, record_kind::REPLACE, 0x7F] {
         assert_eq!(Meta::decode(&[kind, 0, 5]), Err(MetaFault::UnknownKind(kind)));
     }
-    assert_eq!(Meta::decode(&[4, 0x10, 5]), Err(MetaFault::UnknownFlags(0x10)));
+    assert_eq!(Meta::decode(&[4, 0x20, 5]), Err(MetaFault::UnknownFlags(0x20)));
     assert_eq!(Meta::decode(&[1, 0, 3, 1, 1, 0, 0, 0, 0, 0, 0]), Err(MetaFault::UnknownCoding(3)));
     let passed = Meta::decode(&[0x89, 0xF1, 1, 2, 3]).unwrap();
     assert_eq!(passed, Meta::Skipped { kind: 0x89, flags: 0xF1 });
@@ -141,6 +143,7 @@ fn later_formats_are_refused_or_passed_over() {
 fn flags_that_do_not_belong_to_the_kind_are_refused() {
     assert_eq!(Meta::decode(&[4, record_flag::STAGED, 5]), Err(MetaFault::Malformed));
     assert_eq!(Meta::decode(&[2, record_flag::REPLACE, 5]), Err(MetaFault::Malformed));
+    assert_eq!(Meta::decode(&[2, record_flag::TURN_OPEN, 5]), Err(MetaFault::Malformed));
     let text_and_time = [1, record_flag::TIME_TEXT, 0, 1, 1, 9, 0, 0, 0, 0, 0];
     assert_eq!(Meta::decode(&text_and_time), Err(MetaFault::Malformed));
 }

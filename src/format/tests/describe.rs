@@ -68,6 +68,7 @@ fn record_view(view: &RecordView<'_>) -> Value {
         Meta::Create(m) => json!({ "dense": m.dense, "staged": m.staged }),
         Meta::Fork(m) => json!({
             "dense": m.dense, "staged": m.staged, "parent": m.parent, "ancestor": m.ancestor, "cut": m.cut,
+            "turn_open": m.turn_open,
         }),
         Meta::Delete(m) | Meta::Publish(m) => json!({ "dense": m.dense }),
         Meta::Damage(m) => json!({

@@ -392,8 +392,13 @@ impl List {
         let (_, named) = create(dense);
         let staged = CreateMeta { more, staged: true, dense };
         self.add(good, kind, "record-create-staged", stored(Meta::Create(staged), &named));
-        let fork = ForkMeta { more, staged: false, dense: 301, parent: 300, ancestor: 12, cut: 1000 };
+        let (parent, ancestor) = (300, 12);
+        let fork =
+            ForkMeta { more, staged: false, dense: 301, parent, ancestor, cut: 1000, turn_open: false };
         self.add(good, kind, "record-fork", stored(Meta::Fork(fork), &named));
+        // What continues a session begins so.
+        let fork = ForkMeta { staged: true, turn_open: true, ..fork };
+        self.add(good, kind, "record-fork-staged", stored(Meta::Fork(fork), &named));
         self.add(good, kind, "record-delete", stored(Meta::Delete(SessionMeta { more, dense }), &[]));
         self.add(good, kind, "record-publish", stored(Meta::Publish(SessionMeta { more, dense }), &[]));
         let lost = DamageMeta { more, segment: 1, from: 512, to: 1184, dense: 7, from_seq: 3, to_seq: 5 };

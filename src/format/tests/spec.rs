@@ -151,6 +151,7 @@ fn the_kinds_and_flags_of_records_are_those_of_the_code() {
         (record_flag::STAGED, "STAGED"),
         (record_flag::REPLACE, "REPLACE"),
         (record_flag::TIME_TEXT, "TIME_TEXT"),
+        (record_flag::TURN_OPEN, "TURN_OPEN"),
     ];
     assert_eq!(written, coded);
 }

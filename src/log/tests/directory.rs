@@ -52,9 +52,19 @@ impl Model {
             ),
             Some(parent) => {
                 let fork = Fork { parent, ancestor: parent, cut };
+                let (staged, turn_open) = (false, false);
+                let header = text.as_str().into();
                 (
-                    Meta::Fork(ForkMeta { more: false, staged: false, dense, parent, ancestor: parent, cut }),
-                    Note::Fork { dense, id: id.into(), header: text.as_str().into(), fork, staged: false },
+                    Meta::Fork(ForkMeta {
+                        more: false,
+                        staged,
+                        dense,
+                        parent,
+                        ancestor: parent,
+                        cut,
+                        turn_open,
+                    }),
+                    Note::Fork { dense, id: id.into(), header, fork, staged, turn_open },
                 )
             }
         };
@@ -95,7 +105,7 @@ impl Model {
             assert_eq!(log.lookup(id).unwrap().map(|entry| entry.dense), newest, "{id}");
             let children: Vec<u64> =
                 self.sessions.iter().filter(|(_, s)| s.1 == Some(*dense) && !s.3).map(|(d, _)| *d).collect();
-            assert_eq!(log.children(*dense).unwrap(), children, "children of {dense}");
+            assert_eq!(log.shared().children(*dense).unwrap(), children, "children of {dense}");
         }
         assert!(log.lookup("never").unwrap().is_none());
         assert!(log.session(1 << 40).unwrap().is_none());

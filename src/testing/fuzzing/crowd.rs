@@ -124,8 +124,9 @@ impl Crowd {
                 (identity(dense), Meta::Create(meta))
             }
             Self::Forks => {
+                let (more, staged, turn_open) = (false, false, false);
                 let (parent, ancestor, cut) = (dense, dense, 1);
-                let meta = ForkMeta { more: false, staged: false, dense: dense + 1, parent, ancestor, cut };
+                let meta = ForkMeta { more, staged, dense: dense + 1, parent, ancestor, cut, turn_open };
                 (identity(dense), Meta::Fork(meta))
             }
             Self::Deletes | Self::Damage => (Vec::new(), Meta::Delete(session)),
@@ -375,7 +376,7 @@ mod tests {
 
     #[test]
     fn a_record_of_a_later_version_refuses_the_store_by_name() {
-        for (at, value, name) in [(0, 9, "record kind 9"), (1, 0x10, "flag"), (2, 5, "coding 5")] {
+        for (at, value, name) in [(0, 9, "record kind 9"), (1, 0x20, "flag"), (2, 5, "coding 5")] {
             let error = patched(at, value).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Version, "{error}");
             assert!(
