@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::cli::LINES;
-use crate::tool::{Tool, lines_of};
+use crate::tool::{Ran, Tool, lines_of};
 
 /// Every file below a folder, with its bytes.
 fn tree(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
@@ -195,7 +196,7 @@ fn a_header_that_says_more_than_the_stored_one_is_told() {
     assert_eq!(run("", &["1"]).one()["remarks"], Value::Null);
 }
 
-/// So much new does not fit into one batch, so nothing of it may be written before all of it was read.
+/// So much new does not fit into one batch, and is seen when all of it is there.
 #[test]
 fn a_long_version_that_is_refused_at_its_end_leaves_the_known_session_alone() {
     let tool = Tool::new();
@@ -212,15 +213,34 @@ fn a_long_version_that_is_refused_at_its_end_leaves_the_known_session_alone() {
         "broken.jsonl",
         whole.clone() + &message(40, "x").replace(r#","surfaceOp":"append""#, "") + "\n",
     );
+    let before = tool.run(["show", "s", "--json"]).exits(0).out;
     for (file, words) in [("damaged.jsonl", "nothing was stored"), ("broken.jsonl", "I2")] {
-        let ran = tool.run(["import", file]).exits(1);
-        assert!(ran.err.contains(words), "{}", ran.err);
-        assert_eq!(tool.run(["show", "s", "--json"]).exits(0).one()["events"], 3, "{file}");
+        for ran in [tool.run(["import", file]), through_a_pipe(&tool, file)] {
+            let ran = ran.exits(1);
+            assert!((ran.out + &ran.err).contains(words), "{words}");
+            assert_eq!(tool.run(["show", "s", "--json"]).exits(0).out, before, "{file}");
+        }
     }
-    tool.file("whole.jsonl", whole);
-    let done = tool.run(["import", "--json", "whole.jsonl"]).exits(0).one();
+    tool.file("whole.jsonl", &whole);
+    let told = tool.run(["import", "--json", "--dry-run", "whole.jsonl"]).exits(0).one();
+    let done = through_a_pipe(&tool, "whole.jsonl").exits(0).one();
     assert_eq!((&done["result"], &done["from"]), (&json!("extended"), &json!(3)));
+    assert_eq!((&told["result"], &told["from"]), (&done["result"], &done["from"]));
     assert_eq!(tool.run(["import", "--json", "whole.jsonl"]).exits(0).one()["result"], "unchanged");
+    tool.run(["export", "jsonl", "--out", "out"]).exits(0);
+    assert!(fs::read_to_string(tool.path("out/_no-cwd/s.jsonl")).unwrap() == whole);
+    assert_eq!(tool.run(["ls", "--json"]).exits(0).json().len(), 1);
+}
+
+/// Imports what comes out of a pipe, which can be read only once.
+fn through_a_pipe(tool: &Tool, file: &str) -> Ran {
+    let mut command = tool.command(["import", "--json", "/dev/stdin"]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let content = fs::read(tool.path(file)).unwrap();
+    // It may have heard enough before the end.
+    let _ = child.stdin.take().unwrap().write_all(&content);
+    Ran::of(child.wait_with_output().unwrap())
 }
 
 /// What hangs is killed, so that it fails.
@@ -293,7 +313,9 @@ fn an_import_that_is_killed_goes_on_where_it_was() {
             lines_of(&std::iter::once(head).chain(lines).collect::<Vec<_>>()),
         );
     }
-    let known = lines_of(&LINES);
+    // One that is stored already gets so much that it is staged too.
+    let more: Vec<String> = (8..900).map(|seq| message(seq, &long)).collect();
+    let known = lines_of(&LINES) + &lines_of(&more);
     tool.file("in/known.jsonl", &known);
     tool.import("head.jsonl", &LINES[..4]).exits(0);
     let mut kills = 0;
@@ -305,7 +327,7 @@ fn an_import_that_is_killed_goes_on_where_it_was() {
         let status = child.wait().unwrap();
         for stat in tool.run(["ls", "--json"]).exits(0).json() {
             let events = stat["events"].as_u64().unwrap();
-            let whole = if stat["id"] == "s" { [3, 8] } else { [700, 700] };
+            let whole = if stat["id"] == "s" { [3, 900] } else { [700, 700] };
             assert!(whole.contains(&events), "{stat}");
         }
         if status.signal().is_none() {

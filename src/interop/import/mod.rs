@@ -12,7 +12,6 @@ mod pool;
 mod rehearsal;
 mod take;
 
-use std::fs::Metadata;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -26,10 +25,7 @@ pub use take::{Fate, Imported};
 use super::jsonl::{Reader, read_ahead};
 #[cfg(feature = "sqlite")]
 use super::sqlite::Database;
-use crate::{Error, Import, Result, SessionStore};
-
-/// How many times larger than their file events are taken to be at most: packed rows expand.
-const EXPANDED: u64 = 32;
+use crate::{Error, Result, SessionStore};
 
 /// Files of so many bytes are read on a thread of their own.
 const READ_AHEAD_FROM: u64 = 256 << 10;
@@ -117,22 +113,27 @@ impl<'a> Importer<'a> {
     /// another session in the store (kind `Conflict`, with the first event that differs) or is live there (kind
     /// `Exists`); errors of the store. The store has then what it had before.
     pub fn take(&mut self, item: &Item, progress: &mut dyn FnMut(u64)) -> Result<Imported> {
-        if let Target::Store(store) = self.target
-            && self.could_come_in_pieces(store, item)
-        {
-            // It is read once before anything of it is written: what is refused at its end leaves the store as it was.
-            let (dry, mut rehearsal) = (Target::Rehearsal(Some(store)), Rehearsal::default());
-            let imported = self.read(dry, &mut rehearsal, item, &mut |read| progress(read / 2))?;
-            if !matches!(imported.fate, Fate::Extended { .. }) {
-                return Ok(imported);
+        let way = Way { target: self.target, options: self.options, rehearsal: &mut self.rehearsal };
+        match &item.kind {
+            Kind::Jsonl => {
+                let mut reader = Reader::open(&item.path)?;
+                if item.bytes < READ_AHEAD_FROM {
+                    return way.take(item, &mut reader, progress);
+                }
+                // Reading a file is as much work as storing it.
+                read_ahead(reader, item.path.clone(), |offer| way.take(item, offer, progress))
             }
-            let mut second = |read| progress((item.bytes / 2).saturating_add(read / 2));
-            return self.read(self.target, &mut rehearsal, item, &mut second);
+            #[cfg(feature = "sqlite")]
+            Kind::Sqlite(id) => {
+                let database = match self.database.take() {
+                    Some(database) if database.path() == item.path => database,
+                    _ => Database::open(&item.path)?,
+                };
+                let database = self.database.insert(database);
+                let mut offer = database.session(id)?;
+                way.take(item, &mut offer, progress)
+            }
         }
-        let mut rehearsal = std::mem::take(&mut self.rehearsal);
-        let imported = self.read(self.target, &mut rehearsal, item, progress);
-        self.rehearsal = rehearsal;
-        imported
     }
 
     /// Takes in the sessions of `items`, several at a time. `tell` is told what became of each, in their order, and may
@@ -170,44 +171,6 @@ impl<'a> Importer<'a> {
         });
         progress(item.bytes.saturating_sub(done));
         result
-    }
-
-    /// Whether it is a known session that may have more new events than fit into one batch.
-    fn could_come_in_pieces(&self, store: &SessionStore, item: &Item) -> bool {
-        let bytes = std::fs::metadata(&item.path).ok().filter(Metadata::is_file).map_or(0, |data| data.len());
-        let is_stored = |id: &String| store.stat(id).is_ok();
-        bytes > Import::AT_ONCE_BYTES / EXPANDED && item.id.as_ref().is_some_and(is_stored)
-    }
-
-    /// Reads the session of `item` once, on its way to `target`.
-    fn read(
-        &mut self,
-        target: Target<'a>,
-        rehearsal: &mut Rehearsal,
-        item: &Item,
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<Imported> {
-        let way = Way { target, options: self.options, rehearsal };
-        match &item.kind {
-            Kind::Jsonl => {
-                let mut reader = Reader::open(&item.path)?;
-                if item.bytes < READ_AHEAD_FROM {
-                    return way.take(item, &mut reader, progress);
-                }
-                // Reading a file is as much work as storing it.
-                read_ahead(reader, item.path.clone(), |offer| way.take(item, offer, progress))
-            }
-            #[cfg(feature = "sqlite")]
-            Kind::Sqlite(id) => {
-                let database = match self.database.take() {
-                    Some(database) if database.path() == item.path => database,
-                    _ => Database::open(&item.path)?,
-                };
-                let database = self.database.insert(database);
-                let mut offer = database.session(id)?;
-                way.take(item, &mut offer, progress)
-            }
-        }
     }
 }
 

@@ -130,7 +130,8 @@ struct Board<'b, 'a, 's> {
 impl<'a> Board<'_, 'a, '_> {
     /// Begins to take the item in. None when that is over already: it was refused, or had to be taken alone.
     fn begin(&mut self, index: usize, item: &'a Item, ahead: bool) -> Option<Job<'a>> {
-        if self.goes_alone(item) {
+        // Databases are kept open from one session to the next, and what is no file cannot be opened twice.
+        if item.kind != Kind::Jsonl || item.id.is_none() {
             self.wait_while(|flying| !flying.is_empty());
             let result = self.importer.take_counted(item, self.progress);
             self.done.insert(index, result);
@@ -157,12 +158,6 @@ impl<'a> Board<'_, 'a, '_> {
         self.wait_while(|flying| flying.iter().any(|other| concerns(other, header)));
         let import = self.store.import(header.clone()).map_err(|error| named(error, &item.path))?;
         Ok((reader, import))
-    }
-
-    /// Databases are kept open from one session to the next, what is no file cannot be opened twice, and a known session
-    /// with much that is new is read twice.
-    fn goes_alone(&self, item: &Item) -> bool {
-        item.kind != Kind::Jsonl || item.id.is_none() || self.importer.could_come_in_pieces(self.store, item)
     }
 
     /// Takes in reports as long as `full` says so.
