@@ -1,5 +1,5 @@
-//! A scripted, seeded use of a store on the simulated disk: append, batch, flush, rotate, seal, fork, delete, close,
-//! reopen. It keeps the [`Model`] as it goes, so that a crash at any disk call can be judged.
+//! A scripted, seeded use of a store on the simulated disk: append, batch, import, flush, rotate, seal, fork, delete,
+//! close, reopen. It keeps the [`Model`] as it goes, so that a crash at any disk call can be judged.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use parking_lot::Mutex;
 
 use crate::disk::Disk;
 use crate::{
-    CreateOptions, Error, ErrorKind, ForkOptions, NewEvent, Result, Session, SessionStore, StoreOptions, Time,
+    CreateOptions, Durability, Error, ErrorKind, Event, ForkOptions, NewEvent, Result, Session,
+    SessionReader, SessionStore, StoreOptions, Time,
 };
 
 use super::model::{Deletion, Model};
@@ -23,6 +24,9 @@ pub enum Op {
     Append(usize),
     /// A batch of so many events.
     Batch(usize),
+    /// So many events come in for some session at once; a dozen are more than one batch holds. No script of
+    /// [`Workload::script`] has it.
+    Import(usize),
     /// Flushes one session.
     Flush,
     /// Flushes the store.
@@ -60,12 +64,16 @@ pub struct Workload {
     made: u64,
 }
 
+/// Bytes past which a simulated store stages what comes in: a few events.
+const STAGED_PAST: usize = 1500;
+
 /// Options of every simulated store: the smallest segments, and so few unflushed bytes that larger batches count as bulk.
 #[must_use]
 pub fn options(disk: &SimDisk, runtime: &Arc<SeededRuntime>) -> StoreOptions {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
     let runtime = Arc::clone(runtime);
-    StoreOptions::new().segment_bytes(64 << 10).unflushed_bytes(64 << 10).disk(disk).runtime(runtime)
+    let options = StoreOptions::new().segment_bytes(64 << 10).unflushed_bytes(64 << 10);
+    options.staged_past(STAGED_PAST).disk(disk).runtime(runtime)
 }
 
 /// Opens a store for writing on a simulated disk.
@@ -158,6 +166,7 @@ impl Workload {
                 let lengths: Vec<usize> = (0..count).map(|_| self.random.index(longest)).collect();
                 self.append(&lengths)
             }
+            Op::Import(count) => self.import(count),
             Op::Flush => self.flush(),
             Op::FlushAll => self.flush_all(),
             Op::Create => self.create(),
@@ -252,6 +261,38 @@ impl Workload {
             self.model.lock().retract(&id);
         }
         done
+    }
+
+    /// All of the session as a file would bring it, and `count` events more.
+    fn import(&mut self, count: usize) -> Result<()> {
+        let Some(id) = self.some_id() else { return Ok(()) };
+        if let Some(session) = self.live.remove(&id) {
+            session.detach();
+        }
+        let reader = self.store()?.open(&id)?;
+        let first = usize::try_from(reader.seq()).unwrap_or(0);
+        let mut lines = Vec::with_capacity(count);
+        for seq in first..first + count {
+            let length = self.random.index(400);
+            lines.push(event(seq, &self.text(length))?.1);
+        }
+        self.model.lock().attempt(&id, lines.iter().cloned());
+        let done = self.bring_in(&reader, &lines);
+        if done.is_err() {
+            self.model.lock().retract(&id);
+        }
+        done
+    }
+
+    fn bring_in(&self, stored: &SessionReader, lines: &[String]) -> Result<()> {
+        let mut import = self.store()?.import(stored.header().clone())?;
+        for event in stored.events() {
+            import.push(&event?)?;
+        }
+        for line in lines {
+            import.push(&Event::parse_line(line)?)?;
+        }
+        import.publish(Durability::Accepted).map(|_| ())
     }
 
     fn append_patiently(&self, session: &Session, events: Vec<NewEvent>) -> Result<()> {

@@ -15,7 +15,7 @@ use sessionlog::testing::SimDisk;
 use sessionlog::testing::oracle::look;
 use sessionlog::testing::workload::{Op, event, open};
 
-use super::hurt::{GROUP, Left, Small, judge, kind_of, small, still_told, stores};
+use super::hurt::{Left, Small, judge, kind_of, small, still_told, stores};
 use super::power::{Moments, keep};
 use super::{Judged, Verdict, agrees, campaign, fails, rounds, survive};
 
@@ -62,11 +62,6 @@ fn step(sampled: usize) -> usize {
     if rounds() > 1 { 1 } else { sampled }
 }
 
-/// The most events that damage at a place of a file may take.
-fn most(file: &str, offset: u64) -> usize {
-    if kind_of(file) == "segment" && offset >= SECTOR { GROUP } else { 0 }
-}
-
 /// Bits turned over one at a time, in every file.
 pub(crate) fn flips(_: u64, judged: &mut Judged) -> Verdict {
     flips_where(&|store, _| store.left != Left::Cut, judged)
@@ -97,7 +92,7 @@ fn flips_where(chosen: &dyn Fn(&Small, &str) -> bool, judged: &mut Judged) -> Ve
                 let disk = store.disk.snapshot();
                 assert!(disk.flip(&file, offset, bit));
                 *judged += 1;
-                judge(&disk, &store.model, &file, most(&file, offset), judged.is_multiple_of(16))
+                judge(&disk, &store.model, &file, store.most(&file, offset), judged.is_multiple_of(16))
                     .map_err(|why| format!("{}, {file} byte {offset} bit {bit}: {why}", store.name))?;
             }
             // The sample goes on over the end of a file.
@@ -278,7 +273,7 @@ pub(crate) fn rotated(_: u64, judged: &mut Judged) -> Verdict {
         let chosen = bits.filter(|(index, (at, _))| index % step == 0 || *at < 700 && index % 1543 == 0);
         for (index, (offset, bit)) in chosen {
             let what = format!("byte {offset} bit {bit}");
-            judged(what, most(&file, offset), index.is_multiple_of(16), &|disk| {
+            judged(what, store.most(&file, offset), index.is_multiple_of(16), &|disk| {
                 assert!(disk.flip(&file, offset, bit))
             })?;
         }

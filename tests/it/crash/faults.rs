@@ -137,6 +137,11 @@ pub(crate) fn refused_once(seed: u64, judged: &mut Judged) -> Verdict {
 
 /// The disk is full from a call on: what needs space is refused, reading goes on, and all goes on with room again (G6).
 pub(crate) fn full_disks(seed: u64, judged: &mut Judged) -> Verdict {
+    full_disks_of(seed, &heavy_script(seed), judged)
+}
+
+/// The same with any script.
+pub(crate) fn full_disks_of(seed: u64, script: &[Op], judged: &mut Judged) -> Verdict {
     let mut refused = 0;
     for at in (1..=calls_of(seed, None)?).filter(|at| at % 3 == seed % 3) {
         *judged += 1;
@@ -157,7 +162,7 @@ pub(crate) fn full_disks(seed: u64, judged: &mut Judged) -> Verdict {
                 continue;
             }
         };
-        for step in heavy_script(seed) {
+        for step in script.iter().copied() {
             let done = workload.step(step);
             if workload.store().is_err() {
                 // Opening needs room where neither the last segment nor its prepared space has any left.

@@ -10,9 +10,6 @@ use sessionlog::{CreateOptions, ErrorKind, RecoveryReport, ResumeOptions, Sessio
 
 use super::{Verdict, agrees, fails, worst_cut};
 
-/// The most events that one group holds: what a damaged header of a frame may take.
-pub(crate) const GROUP: usize = 6;
-
 /// How the store was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Left {
@@ -27,6 +24,8 @@ pub(crate) struct Small {
     pub(crate) name: &'static str,
     pub(crate) disk: SimDisk,
     pub(crate) model: Model,
+    /// The most events that one group holds: what a damaged header of a frame may take.
+    group: usize,
     /// By file: for each acknowledged event that stands in it, where its text ends.
     ends: BTreeMap<String, Vec<u64>>,
     pub(crate) left: Left,
@@ -51,7 +50,9 @@ pub(crate) fn small(name: &'static str, left: Left, ops: &[Op]) -> Result<Small,
     };
     let ends = disk.files().into_iter().map(|file| (file.clone(), ends_in(&disk, &model, &file))).collect();
     let witnessed = matches!(ops.last(), Some(Op::Idle(_)));
-    Ok(Small { name, disk, model, ends, left, witnessed })
+    let imported = ops.iter().filter_map(|op| if let Op::Import(count) = op { Some(*count) } else { None });
+    let group = imported.max().unwrap_or(0).max(6);
+    Ok(Small { name, disk, model, group, ends, left, witnessed })
 }
 
 /// Where the texts of the acknowledged events end that stand in a segment. An event that cannot be told from others
@@ -79,7 +80,16 @@ impl Small {
     /// The most events that cutting `file` to `length` may take: those behind the cut, and the group that it parts.
     pub(crate) fn reached_by_cut(&self, file: &str, length: u64) -> usize {
         let ends = self.ends.get(file).map_or(&[][..], Vec::as_slice);
-        if kind_of(file) == "segment" { ends.iter().filter(|end| **end > length).count() + GROUP } else { 0 }
+        if kind_of(file) == "segment" {
+            ends.iter().filter(|end| **end > length).count() + self.group
+        } else {
+            0
+        }
+    }
+
+    /// The most events that damage at a place of a file may take.
+    pub(crate) fn most(&self, file: &str, offset: u64) -> usize {
+        if kind_of(file) == "segment" && offset >= 512 { self.group } else { 0 }
     }
 
     /// Up to where something durable says that the bytes of a segment were acknowledged, whatever becomes of CONTROL:
@@ -106,7 +116,7 @@ impl Small {
 
 /// The stores that damage is tried on, a few kilobytes each.
 pub(crate) fn stores() -> Result<Vec<Small>, String> {
-    use Op::{Append, Batch, Create, FlushAll, Fork, Idle, Kill, Reopen};
+    use Op::{Append, Batch, Create, FlushAll, Fork, Idle, Import, Kill, Reopen};
     let few =
         [Create, Append(20), FlushAll, Append(30), Create, Append(10), FlushAll, Fork, Batch(3), FlushAll];
     let mut witnessed = few.to_vec();
@@ -119,6 +129,10 @@ pub(crate) fn stores() -> Result<Vec<Small>, String> {
     // A segment a life, each with its index; and in the end a run of the directory.
     let mut lives = vec![Create, Append(20), FlushAll, Kill, Append(30), Create, FlushAll, Idle(50), Kill];
     lives.extend([Append(20), Fork, Batch(3), FlushAll, Idle(50), Kill, Append(20), FlushAll, Idle(50)]);
+    // More than one batch holds, twice, and what is appended after.
+    let extended = [Create, Append(20), FlushAll, Import(12), FlushAll, Import(12), FlushAll];
+    let mut goes_on = extended[..5].to_vec();
+    goes_on.extend([Idle(30), Append(20), FlushAll]);
     let all = [
         ("closed", Left::Closed, &few[..]),
         ("killed", Left::Killed, &few),
@@ -127,6 +141,8 @@ pub(crate) fn stores() -> Result<Vec<Small>, String> {
         ("reopened, killed", Left::Killed, &reopened),
         ("four lives, closed", Left::Closed, &lives),
         ("four lives, killed", Left::Killed, &lives),
+        ("extended, closed", Left::Closed, &extended),
+        ("extended, killed", Left::Killed, &goes_on),
         ("power cut behind a witness", Left::Cut, &sealed),
         ("power cut", Left::Cut, &reopened),
     ];

@@ -25,7 +25,7 @@ fn moments(seed: u64, steps: usize) -> Result<Vec<Moment>, String> {
 }
 
 /// Runs a script once and keeps the moment before every call that changes the disk or makes a change durable.
-fn moments_of(seed: u64, script: &[Op]) -> Result<Vec<Moment>, String> {
+pub(crate) fn moments_of(seed: u64, script: &[Op]) -> Result<Vec<Moment>, String> {
     let disk = SimDisk::new();
     let kept = Moments::default();
     let mut workload = {

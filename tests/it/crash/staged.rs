@@ -4,11 +4,12 @@ use std::sync::{Arc, Mutex};
 
 use sessionlog::event::Event;
 use sessionlog::testing::oracle::check;
-use sessionlog::testing::workload::{open, options};
-use sessionlog::testing::{Model, SeededRuntime, SimDisk};
+use sessionlog::testing::workload::{Op, open, options};
+use sessionlog::testing::{Model, SeededRuntime, SimDisk, Workload};
 use sessionlog::{Durability, Header, Time};
 
-use super::power::{Moments, keep};
+use super::faults::full_disks_of;
+use super::power::{Moments, keep, moments_of};
 use super::{Judged, Verdict, agrees, campaign, fails, survive};
 
 const ID: &str = "large";
@@ -64,6 +65,40 @@ pub(crate) fn imports(seed: u64, judged: &mut Judged) -> Verdict {
         survive(&left, &moment.model, 1, &what)?;
     }
     Ok(())
+}
+
+/// A script whose batches come in as imports of stored sessions, most of them staged.
+fn script(seed: u64, steps: usize) -> Vec<Op> {
+    let larger = |op| if let Op::Batch(count) = op { Op::Import(count * 5) } else { op };
+    Workload::script(seed, steps).into_iter().map(larger).collect()
+}
+
+/// What is added to stored sessions; a power cut and a kill at every call.
+pub(crate) fn extensions(seed: u64, judged: &mut Judged) -> Verdict {
+    let script = script(seed, 90);
+    let imports = script.iter().filter(|op| matches!(op, Op::Import(12..))).count();
+    agrees(imports > 1, || format!("only {imports} staged imports"))?;
+    for moment in moments_of(seed, &script)? {
+        let what = format!("extensions, seed {seed}, call {} ({:?})", moment.call, moment.op);
+        let choice = seed + moment.call;
+        survive(&moment.disk.crash(choice), &moment.model, choice, &format!("{what}, power cut"))?;
+        survive(&moment.disk.kill_writer(), &moment.model, 1, &format!("{what}, killed"))?;
+        *judged += 2;
+    }
+    Ok(())
+}
+
+/// The same, refused for want of space from any call on.
+pub(crate) fn extensions_of_full_disks(seed: u64, judged: &mut Judged) -> Verdict {
+    let heavier = |op| if let Op::Append(length) = op { Op::Append(length * 6 + 500) } else { op };
+    let script: Vec<Op> = script(seed, 60).into_iter().map(heavier).collect();
+    full_disks_of(seed, &script, judged)
+}
+
+#[test]
+fn what_is_added_to_a_stored_session_is_there_whole_or_not_at_all() {
+    campaign(10_000, 100, "crashes of scripts that import", extensions);
+    campaign(10_500, 20, "full disks of scripts that import", extensions_of_full_disks);
 }
 
 #[test]
