@@ -43,6 +43,8 @@ pub(crate) struct CommitState {
     writing: Option<Arc<FrameBuilder>>,
     chain: u32,
     queued_bytes: usize,
+    /// The largest append that was refused for the bound since the last write.
+    refused_bytes: usize,
     open_group: u64,
     written_group: u64,
     synced_group: u64,
@@ -85,6 +87,7 @@ impl CommitState {
             writing: None,
             chain: origin.chain,
             queued_bytes: 0,
+            refused_bytes: 0,
             open_group: 1,
             written_group: 0,
             synced_group: 0,
@@ -135,6 +138,7 @@ impl CommitState {
         let pending = self.pending_bytes();
         if pending > 0 && pending.saturating_add(bytes) > self.unflushed_bytes {
             self.want_written = self.tail();
+            self.refused_bytes = self.refused_bytes.max(bytes);
             return Err(backpressure("the bound of unflushed bytes is reached"));
         }
         self.make_room(lens, privileged)?;
@@ -255,6 +259,7 @@ impl CommitState {
                 self.queue.pop_front();
                 self.written = end;
                 self.written_group = group;
+                self.refused_bytes = 0;
                 if mutation::is_on(Mutation::AckBeforeSync) {
                     (self.synced, self.synced_group) = (end, group);
                 }

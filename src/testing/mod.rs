@@ -9,6 +9,7 @@ mod random;
 pub mod scheduler;
 pub mod seeded;
 pub mod sim_disk;
+pub mod simulate;
 pub mod workload;
 
 pub use model::Model;

@@ -113,10 +113,7 @@ pub fn look(store: &SessionStore, model: &Model) -> Sight {
     for loss in &store.recovery().losses {
         sight.told.push(format!("report: {loss:?}"));
     }
-    for (id, known) in &model.sessions {
-        look_session(store, id, known, &mut sight);
-    }
-    look_at_orphans(store, model, &mut sight);
+    read_all(store, model, &mut sight);
     let summary = store.verify(&mut |finding| {
         if !finding.note {
             sight.told.push(format!("verify: {finding:?}"));
@@ -126,6 +123,21 @@ pub fn look(store: &SessionStore, model: &Model) -> Sight {
         sight.told.push(format!("verify: {error}"));
     }
     sight
+}
+
+/// As [`look`], without a verification, and without what opening reported: for a look beside a writer.
+#[must_use]
+pub fn glance(store: &SessionStore, model: &Model) -> Sight {
+    let mut sight = Sight::default();
+    read_all(store, model, &mut sight);
+    sight
+}
+
+fn read_all(store: &SessionStore, model: &Model, sight: &mut Sight) {
+    for (id, known) in &model.sessions {
+        look_session(store, id, known, sight);
+    }
+    look_at_orphans(store, model, sight);
 }
 
 fn look_session(store: &SessionStore, id: &str, known: &Known, sight: &mut Sight) {
@@ -202,8 +214,10 @@ pub fn settle(store: &SessionStore, model: &mut Model) -> crate::Result<()> {
                 known.lines.truncate(count);
                 known.ends.retain(|end| *end <= count);
                 known.acknowledged = count;
+                known.accepted = count;
                 known.created = true;
                 known.deletion = Deletion::No;
+                (known.entered, known.removed) = (true, false);
             }
             Err(error) if error.is_not_found() => gone.push(id.clone()),
             Err(error) => return Err(error),

@@ -31,6 +31,7 @@ mod jsonl;
 mod mutation;
 mod real_disk;
 mod record;
+mod simulation;
 #[cfg(feature = "sqlite")]
 mod sqlite_files;
 #[cfg(feature = "sqlite")]

@@ -73,7 +73,10 @@ impl CommitState {
     /// `Full` when preparing space failed: it is tried again, and the next call tells.
     pub(crate) fn has_room(&mut self, bytes: usize) -> Result<bool> {
         let pending = self.pending_bytes();
-        if pending > 0 && pending.saturating_add(bytes) > self.unflushed_bytes {
+        // Callers only know about how long their append is encoded. One that was refused is not told to try again
+        // before anything was written.
+        let bytes_at_least = bytes.max(self.refused_bytes);
+        if pending > 0 && pending.saturating_add(bytes_at_least) > self.unflushed_bytes {
             return Ok(false);
         }
         if self.space.owes() {

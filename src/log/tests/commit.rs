@@ -226,3 +226,27 @@ fn what_is_appended_in_large_pieces_is_written_once_and_survives_a_power_cut() {
         log.close().unwrap();
     });
 }
+
+/// A caller that does not know how long its append is encoded, and asks for less room than that, waits for a write
+/// and does not spin until there is one.
+#[test]
+fn an_append_that_was_refused_for_the_bound_waits_for_a_write_whatever_it_asks_for() {
+    on_both(|disk, rt| {
+        let options = LogOptions { unflushed_bytes: 4000, ..small() };
+        let (log, _) = Log::open_writer(Arc::new(disk.clone()), rt(), options, true).unwrap();
+        let (dense, _) = create(&log, "a");
+        log.flush(log.tail(), Durability::Durable).unwrap();
+        let (text, mut refused) = ("x".repeat(900), 0);
+        for seq in 0..40 {
+            let entries = [event(dense, seq, &text, false)];
+            while let Err(error) = log.append(&entries) {
+                assert!(error.is_backpressure(), "{error}");
+                refused += 1;
+                assert!(refused < 100, "no write came between two refusals");
+                log.wait_for_room(0).unwrap();
+            }
+        }
+        assert!(refused > 3, "{refused}");
+        log.close().unwrap();
+    });
+}

@@ -111,3 +111,39 @@ fn a_lost_segment_is_a_finding_before_a_writer_has_seen_it() {
         }
     }
 }
+
+/// The indexer merges runs while somebody verifies: a run that was there when the folder was listed, and is gone when
+/// it is opened, is no finding.
+#[test]
+fn a_run_that_is_merged_away_meanwhile_is_no_finding() {
+    let mut disk = SimDisk::new();
+    // A segment a life, and in the end runs of those that ended.
+    for life in 0..4 {
+        let rig = open(&disk, life, small());
+        create(&rig.log, &format!("s{life}"));
+        rig.log.flush(rig.log.tail(), Durability::Durable).unwrap();
+        if life == 3 {
+            rig.log.close().unwrap();
+        }
+        disk = disk.kill();
+    }
+    let verify = |disk: &SimDisk| {
+        let rt = Arc::new(SeededRuntime::new(1));
+        let (log, _) = Log::open_reader(Arc::new(disk.clone()), rt, small()).unwrap();
+        log.verify(&mut |_| {}).unwrap().findings
+    };
+    let counted = disk.snapshot();
+    assert_eq!(verify(&counted), 0);
+    let opens_a_run = |line: &String| line.contains("open directory/");
+    let call = counted.trace().iter().rposition(opens_a_run).expect("a run is opened") as u64;
+    let taken = disk.snapshot();
+    taken.on_call(move |number, _, disk| {
+        if number == call {
+            disk.files().iter().filter(|name| name.ends_with(".run")).for_each(|name| {
+                disk.remove(name);
+            });
+        }
+    });
+    assert_eq!(verify(&taken), 0);
+    assert!(!taken.files().iter().any(|name| name.ends_with(".run")), "it was taken away at call {call}");
+}

@@ -1,5 +1,6 @@
 //! An open file of a simulated disk.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -152,7 +153,10 @@ impl DiskFile for SimFile {
     }
 
     fn write_at(&self, bufs: &[&[u8]], off: u64) -> Result<()> {
-        let bytes = bufs.concat();
+        let bytes = match bufs {
+            [one] => Cow::Borrowed(*one),
+            several => Cow::Owned(several.concat()),
+        };
         self.disk.shared.counters.wrote(bytes.len() as u64);
         let done = self.try_write(&bytes, off);
         self.disk.pause(DiskOp::Write);

@@ -126,14 +126,7 @@ impl State {
             self.planned.hit(K::Interrupted);
             return Err(io::ErrorKind::Interrupted.into());
         }
-        let mut taken = bytes;
-        if bytes.len() > 1
-            && let Some(draw) = self.planned.chance(K::ShortWrite)
-        {
-            self.planned.hit(K::ShortWrite);
-            let (part, _) = bytes.split_at(1 + Random::new(draw).index(bytes.len() - 1));
-            taken = part;
-        }
+        let taken = self.short(bytes, off);
         if let Some(draw) = self.planned.chance(K::Misdirected) {
             let mut random = Random::new(draw);
             if self.misdirect(taken, &mut random).is_some() {
@@ -149,6 +142,19 @@ impl State {
         }
         self.write(number, taken, off)?;
         Ok(taken.len())
+    }
+
+    /// The part of a write that a call takes. It ends where a sector does, as kernels end theirs at a block: bytes in the
+    /// middle of a sector that reached the medium without the rest would be a sector that is not written whole.
+    fn short<'a>(&mut self, bytes: &'a [u8], off: u64) -> &'a [u8] {
+        let (first, last) = (off / SECTOR + 1, (off + bytes.len() as u64).div_ceil(SECTOR));
+        if last <= first {
+            return bytes;
+        }
+        let Some(draw) = self.planned.chance(K::ShortWrite) else { return bytes };
+        self.planned.hit(K::ShortWrite);
+        let end = (first + Random::new(draw).below(last - first)) * SECTOR - off;
+        bytes.get(..usize::try_from(end).unwrap_or(usize::MAX)).unwrap_or(bytes)
     }
 
     /// The first sectors of `bytes` land somewhere else.

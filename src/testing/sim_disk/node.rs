@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::cut::Cut;
-use super::pages::{Pages, SECTOR, Sector, shared_sector};
+use super::pages::{PAGE, Pages, SECTOR, Sector, shared_sector};
 
 /// A sector that is written again and again without a sync keeps this many versions: the oldest and the newest.
 const VERSIONS: usize = 6;
@@ -64,8 +64,15 @@ impl Node {
         }
         let end = off + bytes.len() as u64;
         self.live.write(off, bytes);
-        for sector in off / SECTOR..end.div_ceil(SECTOR) {
+        let (mut sector, behind) = (off / SECTOR, end.div_ceil(SECTOR));
+        while sector < behind {
+            if sector.is_multiple_of(PAGE / SECTOR) && self.is_zero_before_and_after(sector) {
+                // Zeros over zeros: whatever a power cut keeps is the same.
+                sector += PAGE / SECTOR;
+                continue;
+            }
             self.push_version(time, sector);
+            sector += 1;
         }
         if end > self.len {
             self.len = end;
@@ -103,6 +110,13 @@ impl Node {
             self.len = off + len;
             self.lens.push((time, self.len));
         }
+    }
+
+    /// Whether the page that begins with `sector` is zero for reads and on the medium, and was nothing else in between.
+    fn is_zero_before_and_after(&self, sector: u64) -> bool {
+        let page = sector / (PAGE / SECTOR);
+        let none_between = self.dirty.range(sector..sector + PAGE / SECTOR).next().is_none();
+        none_between && self.live.is_zero(page) && self.durable.is_zero(page)
     }
 
     fn push_version(&mut self, time: u64, sector: u64) {

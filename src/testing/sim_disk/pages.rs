@@ -10,9 +10,10 @@ const SECTOR_BYTES: usize = 512;
 
 pub(super) type Sector = [u8; SECTOR_BYTES];
 
-/// Pages by number; what is missing reads as zero and takes no space.
+/// Pages by number; what is missing reads as zero and takes no space. `None` is a page of zeros that has space: it costs
+/// no memory before other bytes are written.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Pages(BTreeMap<u64, Arc<[u8; PAGE_BYTES]>>);
+pub(super) struct Pages(BTreeMap<u64, Option<Arc<[u8; PAGE_BYTES]>>>);
 
 /// Cuts a range of bytes where pages begin: page number, offset in it, and length.
 fn pieces(off: u64, len: usize) -> impl Iterator<Item = (u64, usize, usize)> {
@@ -34,7 +35,8 @@ impl Pages {
         for (number, inside, len) in pieces(off, rest.len()) {
             let (now, behind) = rest.split_at_mut(len);
             rest = behind;
-            match self.0.get(&number).and_then(|page| page.get(inside..inside + len)) {
+            let page = self.0.get(&number).and_then(Option::as_ref);
+            match page.and_then(|page| page.get(inside..inside + len)) {
                 Some(bytes) => now.copy_from_slice(bytes),
                 None => now.fill(0),
             }
@@ -47,10 +49,11 @@ impl Pages {
             let (now, behind) = rest.split_at(len);
             rest = behind;
             if len == PAGE_BYTES && now.iter().all(|byte| *byte == 0) {
-                self.0.insert(number, zero_page());
+                self.0.insert(number, None);
                 continue;
             }
-            let page = Arc::make_mut(self.0.entry(number).or_insert_with(zero_page));
+            let page = self.0.entry(number).or_default();
+            let page = Arc::make_mut(page.get_or_insert_with(|| Arc::new([0; PAGE_BYTES])));
             if let Some(to) = page.get_mut(inside..inside + len) {
                 to.copy_from_slice(now);
             }
@@ -63,17 +66,22 @@ impl Pages {
         sector
     }
 
+    /// Whether the page is known to be all zero.
+    pub(super) fn is_zero(&self, page: u64) -> bool {
+        self.0.get(&page).is_none_or(Option::is_none)
+    }
+
     /// Gives every page of the range space.
     pub(super) fn reserve(&mut self, off: u64, len: u64) {
         for number in page_range(off, len) {
-            self.0.entry(number).or_insert_with(zero_page);
+            self.0.entry(number).or_default();
         }
     }
 
     /// Gives every page that `other` has space.
     pub(super) fn reserve_like(&mut self, other: &Self) {
         for number in other.0.keys() {
-            self.0.entry(*number).or_insert_with(zero_page);
+            self.0.entry(*number).or_default();
         }
     }
 
@@ -81,7 +89,8 @@ impl Pages {
     pub(super) fn cut(&mut self, len: u64) {
         self.0.split_off(&len.div_ceil(PAGE));
         let inside = usize::try_from(len % PAGE).unwrap_or(0);
-        if let Some(page) = self.0.get_mut(&(len / PAGE)).filter(|_| inside > 0)
+        let page = self.0.get_mut(&(len / PAGE)).and_then(Option::as_mut);
+        if let Some(page) = page.filter(|_| inside > 0)
             && let Some(tail) = Arc::make_mut(page).get_mut(inside..)
         {
             tail.fill(0);
@@ -117,14 +126,6 @@ impl Pages {
 
 fn page_range(off: u64, len: u64) -> std::ops::Range<u64> {
     if len == 0 { 0..0 } else { off / PAGE..(off + len).div_ceil(PAGE) }
-}
-
-fn zero_page() -> Arc<[u8; PAGE_BYTES]> {
-    thread_local! {
-        static ZERO: Arc<[u8; PAGE_BYTES]> = Arc::new([0; PAGE_BYTES]);
-    }
-    // Shared: reserved and zero-filled space costs no memory before other bytes are written.
-    ZERO.with(Arc::clone)
 }
 
 /// A copy of a sector's bytes; those that are all zero are one.

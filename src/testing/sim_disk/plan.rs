@@ -21,7 +21,7 @@ pub enum FaultKind {
     BadSector,
     /// A read, a write or a reservation is interrupted before it did anything.
     Interrupted,
-    /// A write takes only a part.
+    /// A write takes only a part, up to the end of a sector.
     ShortWrite,
     /// A write fails, half of it done.
     WriteFails,
@@ -189,7 +189,16 @@ impl FaultPlan {
         let mut plan = Self { seed, ..Self::default() };
         for _ in 0..1 + random.below(3) {
             if let Some(kind) = random.pick(from) {
-                let rate = if kind.is_harmless() { 1 + random.below(4000) } else { 1 + random.below(150) };
+                let most = match kind {
+                    K::Interrupted | K::ShortWrite => 4000,
+                    // Any call may be the one.
+                    K::Eviction | K::BitRot | K::ZeroedPage | K::StaleForGood | K::Vanished | K::Swapped => {
+                        100
+                    }
+                    K::ReadFails | K::BadSector | K::StaleRead => 200,
+                    _ => 600,
+                };
+                let rate = 1 + random.below(most);
                 plan.rates.insert(*kind, rate);
             }
         }
