@@ -70,7 +70,7 @@ macro_rules! replays {
 
 replays! {
     directory_open frame_decode index_open json_value jsonl_import packed_chunk record_decode round_trip segment_scan
-    sqlite_import store_open surface_fold transcript
+    simulation sqlite_import store_open surface_fold transcript
 }
 
 #[test]

@@ -2,8 +2,8 @@
 //!
 //! Always: the same input does the same; the first bytes say how the rest is used, so that every input means something;
 //! a body panics only where a promise is broken. On wish it makes the checksums of its input right first, since no
-//! fuzzer guesses them and everything of interest lies behind them. Never: clocks, threads, and files only where SQLite
-//! needs them.
+//! fuzzer guesses them and everything of interest lies behind them. Never: a clock; threads only
+//! one at a time, as a seed says; files only where SQLite needs them.
 
 mod crowd;
 mod directory;
@@ -19,6 +19,7 @@ mod record;
 mod round_trip;
 mod seeds;
 mod segment;
+mod simulation;
 mod small_store;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -37,6 +38,7 @@ pub use record::record_decode;
 pub use round_trip::round_trip;
 pub use seeds::{Seed, seeds};
 pub use segment::segment_scan;
+pub use simulation::simulation;
 #[cfg(feature = "sqlite")]
 pub use sqlite::sqlite_import;
 pub use store::{store_damaged, store_open};
@@ -57,6 +59,7 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("record_decode", record_decode),
     ("round_trip", round_trip),
     ("segment_scan", segment_scan),
+    ("simulation", simulation),
     #[cfg(feature = "sqlite")]
     ("sqlite_import", sqlite_import),
     ("store_open", store_open),

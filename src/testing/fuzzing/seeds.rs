@@ -116,9 +116,11 @@ fn of_text(seeds: &mut Vec<Seed>) {
 }
 
 /// The targets whose input is a list of choices: drawn ones lead everywhere.
-const GRAMMARS: [(&str, &[u8], u64); 6] = [
+const GRAMMARS: [(&str, &[u8], u64); 8] = [
     ("packed_chunk", &[2], 40),
     ("round_trip", &[20], 60),
+    ("simulation", &[4, 7, 0, 0xFF], 20),
+    ("simulation", &[], 30),
     ("sqlite_import", &[1], 30),
     ("sqlite_import", &[2], 30),
     ("surface_fold", &[], 60),

@@ -182,8 +182,10 @@ fn with_too_few_descriptors_a_store_is_refused_or_works_and_loses_nothing() {
             .output()
             .unwrap();
         let said = Said::of(&output);
-        // With hardly any, the program itself does not start; with more it is the store that says so.
-        assert!(output.status.success() || said.events() == 0, "{limit}: {}", shown(&output));
+        // With hardly any, the program itself does not start, or the recorder cannot read back what it wrote.
+        let text = shown(&output);
+        let starved = said.events() == 0 || text.contains("Too many open files");
+        assert!(output.status.success() || starved, "{limit}: {text}");
         worked += u32::from(said.done && said.refused.is_empty());
         all.acknowledged.extend(said.acknowledged);
         if directory.join("CONTROL").exists() {
