@@ -67,8 +67,12 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("transcript", transcript),
 ];
 
-/// How many bytes a body may have allocated at a time for an input of `len` bytes: 16 times the input and 16 MiB.
+/// What the longest list of sources takes, a million of eight bytes: a few bytes spell it, as a run.
+const LONGEST_LIST: usize = 8 << 20;
+
+/// How many bytes a body may have allocated at a time for an input of `len` bytes: 16 times the input, 16 MiB, and four of
+/// the longest lists of sources, whose length the format bounds and not the input.
 #[must_use]
 pub const fn allocation_bound(len: usize) -> usize {
-    len.saturating_mul(16).saturating_add(16 << 20)
+    len.saturating_mul(16).saturating_add((16 << 20) + 4 * LONGEST_LIST)
 }

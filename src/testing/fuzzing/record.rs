@@ -7,6 +7,9 @@ use crate::format::payload::{self, Parts};
 use crate::format::record::{self, RecordView};
 use crate::format::{FIRST_FRAME, Lsn, Meta};
 
+/// Longer lists of sources are compared and not rendered.
+const LONGEST_SHOWN: usize = 1 << 12;
+
 /// A record: whether to mend it u8, the bytes.
 pub fn record_decode(input: &[u8]) {
     let mut input = Input::new(input);
@@ -36,7 +39,11 @@ pub(super) fn look_at(view: &RecordView<'_>) {
             let encoded =
                 payload::encode(&Parts::of_event(&event), &mut out).meta(meta.dense, meta.seq, meta.more);
             let again = payload::decode(&encoded, &out).expect("what was encoded decodes");
-            assert_eq!(again.to_line(), event.to_line(), "an event comes back as it was");
+            assert!(again == event, "an event comes back as it was: {meta:?}");
+            // A list that is spelled as runs makes a line of megabytes from a few bytes.
+            if event.sources().is_none_or(|list| list.len() <= LONGEST_SHOWN) {
+                assert_eq!(again.to_line(), event.to_line(), "an event comes back as it was");
+            }
         }
         Meta::Create(_) | Meta::Fork(_) => {
             let Ok((id, header)) = payload::decode_session(view.payload) else { return };
