@@ -255,16 +255,23 @@ struct Token<'a> {
 impl Drop for Token<'_> {
     fn drop(&mut self) {
         let unwinding = std::thread::panicking() && !mutation::is_on(Mutation::UnwindingUntold);
-        let next = {
+        let (next, witness) = {
             let mut state = self.shared.state();
             state.leading = false;
+            let rests = state.keeper_rests;
             let Some(commit) = state.commit.as_mut() else { return };
             if unwinding {
                 let text = "a leader unwound in the middle of a commit; reopen the store";
                 commit.fail(Error::new(ErrorKind::Poisoned, text));
             }
-            commit.next_group()
+            let due = (commit.next_group(), rests && commit.witness_due());
+            state.keeper_rests &= !due.1;
+            due
         };
+        // What was acknowledged had been drained before, so the keeper has nothing to wake up for but this (E1).
+        if witness {
+            self.shared.ring_keeper();
+        }
         // Whoever waits for the token itself (a close) looks again.
         self.shared.wake_room();
         if unwinding {

@@ -38,7 +38,9 @@ impl Task for Keeper {
         let Some(shared) = self.shared.upgrade() else { return Step::Done };
         let due = {
             let mut state = shared.state();
-            if state.stopping { Due::Stop } else { due(&mut state, shared.rt.monotonic()) }
+            let due = if state.stopping { Due::Stop } else { due(&mut state, shared.rt.monotonic()) };
+            state.keeper_rests = matches!(due, Due::Nothing(None));
+            due
         };
         match due {
             Due::Stop => Step::Done,

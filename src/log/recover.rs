@@ -10,11 +10,11 @@ mod newest;
 
 use std::sync::Arc;
 
-use crate::disk::{Disk, FsKind};
+use crate::disk::{Disk, DiskFile, FsKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::index::SegmentTable;
 use crate::format::{
-    ControlSlot, DamageReason, FIRST_FRAME, LiveDamage, LiveSet, LockInfo, Lsn, SegmentHeader, State,
+    ControlSlot, DamageReason, FIRST_FRAME, LiveDamage, LiveSet, LockInfo, Lsn, PAGE, SegmentHeader, State,
     StoreId, names,
 };
 use crate::mutation::{self, Mutation};
@@ -266,12 +266,8 @@ impl Opening<'_> {
         while at < newest.end.end {
             let left = usize::try_from(newest.end.end - at).unwrap_or(buffer.len()).min(buffer.len());
             let piece = buffer.get_mut(..left).unwrap_or_default();
-            let read = file.read_at(piece, u64::from(at))?;
-            file.write_at(&[piece.get(..read).unwrap_or_default()], u64::from(at))?;
-            if read < left {
-                break;
-            }
-            at = at.saturating_add(u32::try_from(read).unwrap_or(u32::MAX));
+            rewrite(file.as_ref(), piece, u64::from(at))?;
+            at = at.saturating_add(u32::try_from(left).unwrap_or(u32::MAX));
         }
         if mutation::is_on(Mutation::NoSyncAtRecovery) { Ok(()) } else { file.sync_data() }
     }
@@ -383,6 +379,25 @@ impl Opening<'_> {
         };
         shared.state().commit = Some(CommitState::new(origin));
         Ok(())
+    }
+}
+
+/// Writes again what stands from `at` on, as far as it can be read: what cannot was found to be damage before.
+fn rewrite(file: &dyn DiskFile, buffer: &mut [u8], at: u64) -> Result<()> {
+    match file.read_at(buffer, at) {
+        Ok(read) => file.write_at(&[buffer.get(..read).unwrap_or_default()], at),
+        Err(error) => {
+            tracing::warn!(%error, "page by page around a read error");
+            let first = usize::try_from(at.next_multiple_of(PAGE as u64) - at).unwrap_or(0).min(buffer.len());
+            let (head, rest) = buffer.split_at_mut(first);
+            let pages = rest.chunks_mut(PAGE).zip((at + first as u64..).step_by(PAGE));
+            for (page, at) in std::iter::once((head, at)).chain(pages) {
+                if let Ok(read) = file.read_at(page, at) {
+                    file.write_at(&[page.get(..read).unwrap_or_default()], at)?;
+                }
+            }
+            Ok(())
+        }
     }
 }
 

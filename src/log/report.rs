@@ -12,8 +12,8 @@ pub struct Cut {
     pub offset: u64,
     /// How many bytes were cut.
     pub length: u64,
-    /// Where they are kept, relative to the store; `None` where they were left in place for want of space, or where
-    /// the store was opened for reading and nothing was cut.
+    /// Where they are kept, relative to the store; `None` where they were left in place for want of space or because
+    /// they cannot be read, or where the store was opened for reading and nothing was cut.
     pub kept_in: Option<PathBuf>,
     /// The cut bytes begin with a whole frame header, so if the device lost whole sectors of the last group in a
     /// power cut they may have been acknowledged.

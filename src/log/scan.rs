@@ -186,7 +186,8 @@ impl Scanner<'_> {
                     let known = self.end.witnessed;
                     match self.decide(fault, frame_end)? {
                         Verdict::Torn => {
-                            self.end.doubtful = frame_end.is_some();
+                            // Nobody knows what stands in a place that cannot be read.
+                            self.end.doubtful = frame_end.is_some() || fault == Reason::ReadError;
                             break;
                         }
                         // A later header vouches for this frame: its sound records count after all.

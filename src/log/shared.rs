@@ -39,6 +39,8 @@ pub(crate) struct State {
     pub last_ack: Duration,
     /// The keeper was told that much is unwritten.
     pub drain_rung: bool,
+    /// The keeper sleeps until somebody rings.
+    pub keeper_rests: bool,
     /// Ended segments that have no index yet.
     pub unindexed: Vec<u32>,
     /// Derived files that nothing needs any more.
@@ -155,6 +157,7 @@ impl Shared {
                 unwritten_since: None,
                 last_ack: now,
                 drain_rung: false,
+                keeper_rests: false,
                 unindexed: Vec::new(),
                 doomed: Vec::new(),
                 stopping: false,

@@ -230,3 +230,56 @@ fn a_torn_tail_is_kept_byte_for_byte() {
     assert_eq!(texts(&rig.log, "a").len(), 1);
     rig.log.close().unwrap();
 }
+
+/// A sector of the torn tail that cannot be read keeps nobody from opening the store: the tail stays where it is.
+#[test]
+fn a_torn_tail_that_cannot_be_read_is_left_in_place() {
+    let disk = SimDisk::new();
+    let rig = open(&disk, 13, small());
+    let (dense, _) = create(&rig.log, "a");
+    let safe = append(&rig.log, vec![event(dense, 0, "safe", false)]).end;
+    rig.log.flush(safe, Durability::Durable).unwrap();
+    let from = u64::from(rig.log.durable().offset());
+    let end = append(&rig.log, vec![event(dense, 1, &"t".repeat(9000), false)]).end;
+    rig.log.flush(end, Durability::Written).unwrap();
+    let disk = disk.kill();
+    let lost = (from / 512 + 3) * 512;
+    assert!(disk.zero("segments/00000001.seg", lost..lost + 512));
+    // In a page of its own: the kernel reads, and fails, by the page.
+    assert!(disk.fail_reads("segments/00000001.seg", 8192..8704));
+    let rig = open(&disk, 14, small());
+    let [cut] = rig.report.cut.as_slice() else { panic!("{:?}", rig.report) };
+    assert_eq!((cut.offset, &cut.kept_in, rig.report.losses.len()), (from, &None, 0));
+    assert!(cut.may_have_been_acknowledged);
+    let next = append(&rig.log, vec![event(rig.log.lookup("a").unwrap().unwrap().dense, 1, "on", false)]);
+    rig.log.flush(next.end, Durability::Durable).unwrap();
+    assert_eq!(texts(&rig.log, "a").len(), 2);
+    rig.log.close().unwrap();
+    drop(rig);
+    let rig = open(&disk, 15, small());
+    assert_eq!((rig.report.cut.len(), rig.report.losses.len()), (0, 0), "{:?}", rig.report);
+    assert_eq!(texts(&rig.log, "a").len(), 2);
+}
+
+/// A page that cannot be read where the log ends is told as something that may have been acknowledged: nobody knows what
+/// stood in it (E2).
+#[test]
+fn an_unreadable_page_at_the_end_is_told() {
+    let disk = SimDisk::new();
+    let rig = open(&disk, 13, LogOptions { padded: true, ..small() });
+    let (dense, created) = create(&rig.log, "a");
+    rig.log.flush(created.end, Durability::Durable).unwrap();
+    let control = disk.contents("CONTROL").unwrap();
+    let from = u64::from(rig.log.durable().offset());
+    let end = append(&rig.log, vec![event(dense, 0, "acknowledged", false)]).end;
+    rig.log.flush(end, Durability::Durable).unwrap();
+    let disk = disk.kill();
+    // CONTROL is not synced at each commit: a power cut may take its newest slot.
+    disk.install("CONTROL", &control);
+    assert!(disk.fail_reads("segments/00000001.seg", from..from + 4096));
+    let rig = open(&disk, 14, small());
+    let [cut] = rig.report.cut.as_slice() else { panic!("{:?}", rig.report) };
+    assert_eq!((cut.offset, cut.may_have_been_acknowledged, &cut.kept_in), (from, true, &None));
+    assert!(texts(&rig.log, "a").is_empty());
+    rig.log.close().unwrap();
+}

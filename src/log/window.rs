@@ -63,7 +63,12 @@ impl Window {
 
     fn load_pages(&mut self, at: u32) {
         let mut offset = u64::from(at);
-        for page in self.bytes.chunks_mut(PAGE) {
+        // The file's own pages: kernels read, and fail, by these, and a piece over two of them would lose both.
+        let length = self.bytes.len();
+        let first = usize::try_from(offset.next_multiple_of(PAGE as u64) - offset).unwrap_or(0);
+        let (head, rest) = self.bytes.split_at_mut(first.min(length));
+        let head = Some(head).filter(|head| !head.is_empty());
+        for page in head.into_iter().chain(rest.chunks_mut(PAGE)) {
             let length = page.len() as u64;
             if self.file.read_at(page, offset).is_err() {
                 page.fill(0);
@@ -82,7 +87,7 @@ impl Window {
         self.unreadable.iter().any(|(start, end)| *start < to && from < *end)
     }
 
-    /// Offset behind the last byte at or after `from` that is not zero; `from` if there is none.
+    /// Offset behind the last byte at or after `from` that is not zero, or cannot be read; `from` if there is none.
     pub(crate) fn residue_end(&mut self, from: u32) -> u32 {
         let mut last = from;
         let mut at = from;
@@ -96,7 +101,7 @@ impl Window {
             }
             at = at.saturating_add(u32::try_from(piece.len()).unwrap_or(u32::MAX));
         }
-        last
+        self.unreadable.iter().map(|(_, end)| *end).fold(last, u32::max)
     }
 }
 

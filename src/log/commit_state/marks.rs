@@ -38,6 +38,12 @@ impl CommitState {
             && self.space.takes(self.tail().offset().saturating_add(2 * MARKS_RESERVE), false)
     }
 
+    /// A frame promises all that carries records.
+    #[cfg(test)]
+    pub(crate) fn is_witnessed(&self) -> bool {
+        self.promised >= self.last_data_end
+    }
+
     /// An index frame should follow what was accepted so far.
     pub(crate) fn index_due(&self) -> bool {
         self.fault.is_none() && self.tail().offset().saturating_sub(self.index_from) >= INDEX_EVERY

@@ -143,7 +143,7 @@ impl Opening<'_> {
         Ok(at.advance(bytes.len()).map(|tail| (crc, tail, prepared)))
     }
 
-    /// Keeps the torn bytes aside. False where they have to stay in place for want of space.
+    /// Keeps the torn bytes aside. False where they have to stay in place: no space is left, or they cannot be read.
     pub(super) fn cut(&mut self, newest: &Newest) -> Result<bool> {
         let (from, to) = (newest.end.end, newest.end.residue_end);
         if to <= from {
@@ -152,10 +152,10 @@ impl Opening<'_> {
         let file = self.shared.files.writable(newest.header.number)?;
         let length = usize::try_from(to - from).unwrap_or(usize::MAX);
         let mut bytes = vec![0; length];
-        let read = file.read_at(&mut bytes, u64::from(from))?;
-        bytes.truncate(read);
         let name = names::quarantine(newest.header.number, from, newest.end.last_epoch);
-        let kept = keep(self.shared.disk.as_ref(), &name, &bytes);
+        let kept = file.read_at(&mut bytes, u64::from(from)).map(|read| bytes.truncate(read));
+        let is_readable = kept.is_ok();
+        let kept = kept.and_then(|()| keep(self.shared.disk.as_ref(), &name, &bytes));
         let mut cut = Cut {
             file: names::segment(newest.header.number).into(),
             offset: u64::from(from),
@@ -165,7 +165,8 @@ impl Opening<'_> {
         };
         let done = match kept {
             Ok(()) => true,
-            Err(error) if error.is_full() => {
+            // A sector among them that cannot be read must not keep the store from being opened.
+            Err(error) if error.is_full() || !is_readable => {
                 cut.kept_in = None;
                 false
             }

@@ -9,7 +9,7 @@ use super::{append, create, event, small, texts};
 use crate::error::ErrorKind;
 use crate::log::*;
 use crate::rt::RealRuntime;
-use crate::testing::{DiskOp, SeededRuntime, SimDisk};
+use crate::testing::{DiskOp, Scheduler, SeededRuntime, SimDisk};
 
 /// Runs `test` with each driver on a fresh disk.
 fn on_both(test: impl Fn(&SimDisk, &dyn Fn() -> Arc<dyn Runtime>)) {
@@ -249,4 +249,30 @@ fn an_append_that_was_refused_for_the_bound_waits_for_a_write_whatever_it_asks_f
         assert!(refused > 3, "{refused}");
         log.close().unwrap();
     });
+}
+
+/// However the keeper's steps fall between those of a commit: a while after everything was acknowledged, a frame promises
+/// all of it (E1).
+#[test]
+fn the_witness_comes_whenever_the_keeper_looks() {
+    for seed in 0..150 {
+        let scheduler = Scheduler::new(seed);
+        let inside = scheduler.clone();
+        let ran = scheduler.run(move || {
+            let disk = SimDisk::new();
+            let pausing = inside.clone();
+            disk.on_pause(move |op| pausing.pause(op));
+            let rt: Arc<dyn Runtime> = Arc::new(inside.clone());
+            let (log, _) = Log::open_writer(Arc::new(disk.clone()), rt, small(), true).unwrap();
+            let end = create(&log, "a").1.end;
+            // Also long after it was drained to the page cache, when the keeper has nothing to do any more.
+            inside.sleep(std::time::Duration::from_millis(seed % 30));
+            log.flush(end, Durability::Durable).unwrap();
+            inside.sleep(std::time::Duration::from_millis(200));
+            let covered = log.shared().state().writer().unwrap().is_witnessed();
+            log.close().unwrap();
+            covered
+        });
+        assert_eq!((ran.value, ran.failure), (Some(true), None), "seed {seed}");
+    }
 }
