@@ -18,7 +18,9 @@ sim [--seeds N] [--first S] [--jobs J] [--minutes M] [--findings F] [--keep]
     and makes the first one small, unless --keep
 sim --seed S [--script TEXT] [--trace] [--small]
     runs one seed again, with another script if one is given; --trace prints what happened, --small makes a failing
-    script small";
+    script small
+sim --mutations [--seeds N] [--first S]
+    with the feature mutation: each deliberate fault of the engine in turn, and after how many crashes it is caught";
 
 #[derive(Default)]
 struct Arguments {
@@ -27,6 +29,7 @@ struct Arguments {
     trace: bool,
     small: bool,
     keep: bool,
+    mutations: bool,
     seeds: Option<u64>,
     first: Option<u64>,
     jobs: Option<u64>,
@@ -51,6 +54,7 @@ fn arguments() -> Result<Arguments, String> {
             "--trace" => parsed.trace = true,
             "--small" => parsed.small = true,
             "--keep" => parsed.keep = true,
+            "--mutations" => parsed.mutations = true,
             _ => return Err(HELP.to_owned()),
         }
     }
@@ -70,6 +74,7 @@ fn main() -> ExitCode {
         std::panic::set_hook(Box::new(|_| {}));
     }
     let found = match arguments.seed {
+        None if arguments.mutations => mutations(&arguments),
         Some(seed) => one(seed, &arguments),
         None => campaign(&arguments),
     };
@@ -136,6 +141,46 @@ fn campaign(arguments: &Arguments) -> bool {
         small(first.seed, &Script::of_seed(first.seed));
     }
     !findings.is_empty()
+}
+
+/// Each fault by itself; whether one was not caught.
+#[cfg(feature = "mutation")]
+fn mutations(arguments: &Arguments) -> bool {
+    use sessionlog::mutation::{Mutation, with};
+    use sessionlog::testing::simulate::run;
+
+    let (first, seeds) = (arguments.first.unwrap_or(1), arguments.seeds.unwrap_or(2000));
+    let mut missed = 0;
+    for mutation in Mutation::ALL {
+        let (mut crashes, begun) = (0, Instant::now());
+        let caught = with(*mutation, || {
+            (first..first.saturating_add(seeds)).find_map(|seed| {
+                let outcome = run(seed);
+                crashes += outcome.crashes;
+                outcome.failure.map(|failure| (seed, failure))
+            })
+        });
+        match caught {
+            Some((seed, failure)) => {
+                println!(
+                    "{mutation:?}: seed {seed}, crash {crashes}, {:.1?}: {failure:.160}",
+                    begun.elapsed()
+                );
+            }
+            None => {
+                missed += 1;
+                println!("{mutation:?}: NOT caught by {seeds} seeds, {crashes} crashes");
+            }
+        }
+    }
+    println!("{} faults, {missed} not caught", Mutation::ALL.len());
+    missed > 0
+}
+
+#[cfg(not(feature = "mutation"))]
+fn mutations(_: &Arguments) -> bool {
+    eprintln!("build with --features testing,mutation");
+    true
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rate to read")]

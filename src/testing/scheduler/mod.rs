@@ -111,6 +111,12 @@ impl Scheduler {
     fn start(&self, name: &'static str, body: impl FnOnce() + Send + 'static) -> usize {
         let index = self.inner.state.lock().add(name);
         let scheduler = self.clone();
+        // Deliberate faults of the engine go where its work goes.
+        #[cfg(feature = "mutation")]
+        let body = {
+            let switches = crate::mutation::current();
+            move || switches.within(body)
+        };
         pool::run(Box::new(move || {
             ME.set(Some(index));
             scheduler.await_turn(index);

@@ -18,22 +18,37 @@ impl State {
     pub(super) fn befall(&mut self) {
         for kind in [K::Eviction, K::BitRot, K::ZeroedPage, K::Vanished, K::Swapped, K::StaleForGood] {
             let Some(draw) = self.planned.chance(kind) else { continue };
-            let mut random = Random::new(draw);
-            let done = match kind {
-                K::Eviction => {
-                    self.evict_clean();
-                    Some(())
-                }
-                K::BitRot => self.rot(&mut random),
-                K::ZeroedPage => self.zero_a_page(&mut random),
-                K::Vanished => self.vanish(&mut random),
-                K::Swapped => self.swap(&mut random),
-                _ => self.fall_back(&mut random),
-            };
-            if done.is_some() {
-                self.planned.hit(kind);
-            }
+            self.harm(kind, draw);
         }
+    }
+
+    /// Does what `kind` does to the medium by itself, at a place that `draw` gives; whether there was one.
+    pub(super) fn harm(&mut self, kind: FaultKind, draw: u64) -> bool {
+        let mut random = Random::new(draw);
+        let done = match kind {
+            K::Eviction => {
+                self.evict_clean();
+                Some(())
+            }
+            K::BitRot => self.rot(&mut random),
+            K::ZeroedPage => self.zero_a_page(&mut random),
+            K::Vanished => self.vanish(&mut random),
+            K::Swapped => self.swap(&mut random),
+            K::StaleForGood => self.fall_back(&mut random),
+            K::BadSector => self.spoil(&mut random),
+            _ => None,
+        };
+        if done.is_some() {
+            self.planned.hit(kind);
+        }
+        done.is_some()
+    }
+
+    fn spoil(&mut self, random: &mut Random) -> Option<()> {
+        let (_, number) = self.some_file(random)?;
+        let place = self.some_place(number, random)? / SECTOR * SECTOR;
+        self.file_mut(number).ok()?.bad.push(place..place + SECTOR);
+        Some(())
     }
 
     /// Some file that has bytes; segments are the likeliest.

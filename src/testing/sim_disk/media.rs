@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use super::SimDisk;
 use super::node::Node;
+use super::plan::FaultKind;
 
 impl SimDisk {
     fn damage_file(&self, path: &str, act: impl FnOnce(&mut Node)) -> bool {
@@ -63,6 +64,12 @@ impl SimDisk {
     /// Makes all of the file readable again.
     pub fn heal_reads(&self, path: &str) -> bool {
         self.damage_file(path, |node| node.bad.clear())
+    }
+
+    /// Does to the medium what a planned fault of that kind would, at a place that `draw` gives. `false` for kinds that
+    /// are about calls, and where there is nothing to be harmed.
+    pub fn harm(&self, kind: FaultKind, draw: u64) -> bool {
+        self.state().harm(kind, draw)
     }
 
     /// The page cache forgets what a failed sync has called clean: reads see the disk's older bytes from now on.

@@ -121,6 +121,16 @@ impl FaultKind {
         self >= Self::BitRot || self == Self::BadSector
     }
 
+    /// Whether it may take the last commit so that nothing of it is left on the medium.
+    #[must_use]
+    pub fn may_leave_no_trace(self) -> bool {
+        use FaultKind as K;
+        matches!(
+            self,
+            K::LostWrite | K::Misdirected | K::ZeroedPage | K::StaleForGood | K::Swapped | K::Vanished
+        )
+    }
+
     /// Whether calls just go on: nobody above the disk hears of it.
     #[must_use]
     pub fn is_harmless(self) -> bool {

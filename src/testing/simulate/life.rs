@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::testing::oracle::{check, settle};
 use crate::testing::random::mix;
 use crate::testing::sim_disk::CHANCES;
-use crate::testing::{DiskOp, FaultKind, FaultPlan, Random, SimDisk};
+use crate::testing::{DiskOp, FaultKind, FaultKind as K, FaultPlan, Random, SimDisk};
 use crate::{Result, SessionStore};
 
 use super::judge::Judge;
@@ -80,11 +80,24 @@ impl World {
     fn judge(&self, left: &SimDisk, killed: bool, choice: u64, place: &str) {
         let harmed = self.is_harmed() || self.reads_failed(left) || has_damage(left);
         let damaged = harmed && !self.script.lies;
-        let model = self.parts().model.clone();
+        let mut model = self.parts().model.clone();
         let mut tally = super::Tally::default();
         tally.kills += u64::from(killed);
-        let verdict =
-            Judge { script: &self.script, model: &model, damaged, tally: &mut tally }.over(left, choice);
+        let mut random = Random::new(mix(choice ^ 0xDA));
+        // Now and then, damage is done to what is left.
+        let kinds = [K::BitRot, K::BitRot, K::ZeroedPage, K::Vanished, K::BadSector];
+        let wanted = random.chance(1, 4) && !self.script.lies;
+        let harmed = wanted && random.pick(&kinds).is_some_and(|kind| left.harm(*kind, random.next_u64()));
+        let damaged = damaged || harmed;
+        if damaged {
+            model.sessions.extend(self.parts().former.clone());
+        }
+        // Two kinds of damage at once may hit what happened and what tells of it.
+        let struck = left.struck();
+        let silent = struck.keys().any(|kind| kind.may_leave_no_trace())
+            || struck.keys().filter(|kind| kind.is_damage()).count() > 1;
+        let verdict = Judge { script: &self.script, model: &model, damaged, silent, tally: &mut tally }
+            .over(left, choice);
         let mut parts = self.parts();
         parts.tally.add(&tally);
         if let Err(why) = verdict {
@@ -179,6 +192,9 @@ impl World {
         let mut model = self.parts().model.clone();
         let settled = settle(store, &mut model);
         let mut parts = self.parts();
+        let before = std::mem::take(&mut parts.model);
+        // A lost tombstone may bring them back.
+        parts.former.extend(before.sessions.into_iter().filter(|(id, _)| !model.sessions.contains_key(id)));
         if let Err(error) = settled {
             parts.failure.get_or_insert(format!("settling: {error:?}"));
         }
@@ -256,6 +272,7 @@ impl World {
     /// Ends a life; the disk of the next one.
     fn end(&self, life: &Life, number: u64) -> SimDisk {
         self.look_at_fault();
+        self.rest(number);
         if !self.is_over() {
             match life.end {
                 End::Close => self.close(),
@@ -289,6 +306,31 @@ impl World {
         let stores = (parts.store.take(), parts.follower.take());
         drop(parts);
         drop((live, stores));
+    }
+
+    /// Sometimes everything is flushed and then left alone: a witness frame must come that promises all of it (E1).
+    fn rest(&self, number: u64) {
+        let Some(store) = self.store() else { return };
+        let asked = mix(self.seed.wrapping_add(number)).is_multiple_of(3);
+        let unfit = self.is_over() || self.is_broken() || self.is_harmed();
+        if !asked || unfit || self.script.space > 0 {
+            return;
+        }
+        let disk = self.parts().disk.clone();
+        disk.clear_faults();
+        let mark = self.parts().model.mark(None);
+        match store.flush() {
+            Ok(()) => self.parts().model.acknowledge_mark(&mark),
+            Err(error) => return self.judge_error("a flush", &error, &[]),
+        }
+        self.scheduler.sleep(Duration::from_millis(200));
+        if store.fault().is_some() {
+            return;
+        }
+        match witness::unpromised(&disk, self.script.segment) {
+            None => self.parts().tally.witnesses += 1,
+            Some(at) => self.fail(format!("nothing promises the frame at {at}, long acknowledged (E1)")),
+        }
     }
 
     fn look_at_fault(&self) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::testing::model::Deletion;
+use crate::testing::model::{Deletion, Known};
 use crate::testing::random::mix;
 use crate::testing::{FaultKind, Model, Scheduler, SimDisk};
 use crate::{Error, ErrorKind, Session, SessionStore};
@@ -27,6 +27,8 @@ pub(super) struct World {
 pub(super) struct Parts {
     pub(super) disk: SimDisk,
     pub(super) model: Model,
+    /// Sessions that were there before: deleted ones, for the most part.
+    pub(super) former: BTreeMap<String, Known>,
     pub(super) store: Option<SessionStore>,
     pub(super) live: BTreeMap<String, Session>,
     /// The sessions that ops choose among, in the order of their creation.
@@ -56,6 +58,7 @@ impl World {
         let parts = Parts {
             disk: SimDisk::new(),
             model: Model::default(),
+            former: BTreeMap::new(),
             store: None,
             live: BTreeMap::new(),
             usable: Vec::new(),

@@ -103,15 +103,15 @@ impl World {
 
     pub(super) fn delete(&self, op: Op) {
         let (Some(store), Some(id)) = (self.store(), self.pick(op.which)) else { return };
-        {
+        let session = {
             let mut parts = self.parts();
             if parts.usable.len() < 3 {
                 return;
             }
             parts.usable.retain(|usable| *usable != id);
-            parts.live.remove(&id);
             parts.model.attempt_delete(&id);
-        }
+            parts.live.remove(&id)
+        };
         let done = store.delete(&id);
         let mut parts = self.parts();
         let Some(known) = parts.model.sessions.get_mut(&id) else { return };
@@ -120,6 +120,7 @@ impl World {
             Err(error) => {
                 known.deletion = Deletion::No;
                 parts.usable.push(id.clone());
+                parts.live.extend(session.map(|session| (id.clone(), session)));
                 drop(parts);
                 self.judge_error(&format!("deletion of {id}"), &error, &[ErrorKind::Conflict]);
             }

@@ -284,6 +284,9 @@ pub(crate) fn rotated(_: u64, judged: &mut Judged) -> Verdict {
         let most = if segment { usize::MAX } else { 0 };
         judged("removed".into(), most, true, &|disk| assert!(disk.remove(&file)))?;
         judged("first sector zeroed".into(), 0, true, &|disk| assert!(disk.zero(&file, 0..512)))?;
+        // Of a segment: its header and the first frames.
+        let most = store.most_of_front(&file, 4096);
+        judged("first page zeroed".into(), most, true, &|disk| assert!(disk.zero(&file, 0..4096)))?;
     }
     Ok(())
 }

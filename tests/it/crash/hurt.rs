@@ -92,6 +92,14 @@ impl Small {
         if kind_of(file) == "segment" && offset >= 512 { self.group } else { 0 }
     }
 
+    /// The most events that damage to the first `length` bytes of a file may take: those that end there, and the group
+    /// that goes on behind.
+    pub(crate) fn most_of_front(&self, file: &str, length: u64) -> usize {
+        let ends = self.ends.get(file).map_or(&[][..], Vec::as_slice);
+        let there = ends.iter().filter(|end| **end <= length).count();
+        if kind_of(file) == "segment" { there + self.group } else { 0 }
+    }
+
     /// Up to where something durable says that the bytes of a segment were acknowledged, whatever becomes of CONTROL:
     /// the sector that the newest frame begins in, since that frame's header tells of all before it.
     pub(crate) fn vouched(&self, file: &str) -> u64 {
